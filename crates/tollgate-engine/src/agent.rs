@@ -1,10 +1,10 @@
 //! Agents: programs that read a prompt, work on their own, and print what they did.
 //!
-//! A reviewer reads and answers, an implementer writes. Here is what both need: how an agent is set up and started, the
-//! environment it gets, the guard that leaves nothing of it running, limits, and what it prints. What only a reviewer
-//! needs, the copy it works in and the proof that it changed nothing, is with the reviewers.
+//! A reviewer reads and answers, an implementer writes files. This module has the parts that both need: configuration,
+//! environment, the guard process that leaves nothing running, limits, and the parser of the output. The copy that a
+//! reviewer works in, and the check that it changed nothing, are in `reviewer::command`.
 //!
-//! What an agent said is not judged here; it is text without our keys.
+//! The output of an agent is not judged here; it is text with our keys redacted.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,36 +13,36 @@ use std::time::Duration;
 
 use crate::call::CallFailure;
 
-pub(crate) mod area;
 mod environment;
 pub(crate) mod explain;
 mod hook;
 mod implement;
+mod output;
 pub(crate) mod preset;
 mod probe;
-mod read;
 #[cfg(unix)]
 pub(crate) mod run;
-mod speech;
+pub(crate) mod scratch_folder;
+mod transcript;
 
 pub(crate) use environment::Role;
 pub use hook::{HookLimits, HookResult, HookRun, run_hooks};
 pub use implement::{Implement, ImplementLimits, Implemented, implement};
+pub(crate) use output::Reader;
 pub use preset::Preset;
 pub use probe::{Probe, probe};
-pub(crate) use read::Reader;
-pub use speech::Spoken;
+pub use transcript::TranscriptText;
 
-/// An agent as it is set up.
+/// The configuration of an agent.
 #[derive(Debug, Clone)]
 pub struct Agent {
-    /// What it is called in settings and reports.
+    /// Its name in settings and reports.
     pub name: String,
-    /// What is started.
+    /// The program to start.
     pub program: Program,
-    /// Where the program of a preset is, when it is not on the PATH.
+    /// The path of a preset's program, when it is not on the PATH.
     pub path: Option<PathBuf>,
-    /// Which model it is to use, in its own words.
+    /// The model, by the agent's own name for it.
     pub model: Option<String>,
     /// How it gets the prompt; presets know.
     pub prompt: PromptBy,
@@ -54,7 +54,7 @@ pub struct Agent {
     pub key: Option<Key>,
     /// Whether it gets a PID namespace of its own where the system allows that; some agents' own sandboxes need it off.
     pub namespace: bool,
-    /// What it may use up.
+    /// Its resource limits.
     pub limits: AgentLimits,
 }
 
@@ -95,7 +95,7 @@ impl Agent {
         }
     }
 
-    /// Where its program is.
+    /// The path of its program.
     pub(crate) fn find(&self, path: Option<&OsStr>) -> Result<PathBuf, CallFailure> {
         environment::find(self.program_name(), path).ok_or_else(|| explain::not_found(self))
     }
@@ -110,10 +110,10 @@ impl Agent {
     }
 }
 
-/// What is started.
+/// The program of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
-    /// An agent we know, with the flags that let it do what its role needs and no more.
+    /// A built-in preset, with the flags that permit only the work of its role.
     Preset(Preset),
     /// The user's own: a program and its arguments.
     ///
@@ -140,7 +140,7 @@ pub enum Output {
     Text,
     /// As one JSON value with the answer in `result`, `response` or `text`, or as the answer itself.
     Json,
-    /// As JSON lines; the last message is the answer. An agent that prints nothing for long is taken for dead.
+    /// As JSON lines; the last message is the answer. The idle timeout applies to its output.
     JsonLines,
 }
 
@@ -171,14 +171,14 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What an agent may use up; time is limited by who asks.
+/// The resource limits of an agent; the caller sets the timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentLimits {
     /// How many bytes of its output are kept; it may print eight times that when it prints JSON lines.
     pub output_bytes: usize,
     /// How many bytes it may write to its throw-away folder.
     pub disk_bytes: u64,
-    /// How long it is given after SIGINT, and again after SIGTERM, before the next signal.
+    /// The grace period after SIGINT, and again after SIGTERM, before the next signal.
     pub grace: Duration,
 }
 

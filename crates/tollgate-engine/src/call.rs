@@ -1,54 +1,54 @@
-//! What comes of asking a model or an agent for something: a reply or a failure, and signs of life until then.
+//! The result of a call to a model or an agent: a reply or a failure, and progress events until then.
 //!
-//! Nothing is asked here, and nothing of a reply is read.
+//! The types only; calls are made by the backends, and replies are parsed by `core::answer`.
 
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// What came back, whole.
+/// A complete reply.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
-    /// What was said.
+    /// Its text.
     pub text: String,
-    /// What was returned as structured output or as a tool call.
+    /// Its structured output or tool call.
     pub structured: Option<Value>,
     /// Why it ended.
-    pub stop: Stop,
-    /// What it took.
+    pub stop: StopReason,
+    /// The tokens it used.
     pub usage: Usage,
-    /// What it cost in US dollars, where the other side says so.
+    /// Its cost in US dollars, if the provider reports it.
     pub cost: Option<f64>,
-    /// Which model answered, where the other side says so.
+    /// The model that answered, if the provider reports it.
     pub model: Option<String>,
 }
 
 /// Why a reply ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stop {
-    /// It was finished.
+pub enum StopReason {
+    /// The model finished it.
     #[default]
     Finished,
-    /// It was as long as it may be.
+    /// It reached the length limit.
     Length,
-    /// The model or its provider would not answer.
+    /// The model or its provider refused to answer.
     Refused,
 }
 
-/// What a call took, in tokens as the other side counts them.
+/// The tokens of a call, as the provider counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// What was read, cached or not.
+    /// Tokens read, cached or not.
     pub input: u64,
-    /// What of it came from a cache.
+    /// Tokens read from the provider's cache.
     pub cached: u64,
-    /// What was written.
+    /// Tokens written.
     pub output: u64,
 }
 
 impl Usage {
-    /// Adds what another call took. The figures are the other side's, which may say anything.
+    /// Adds the tokens of another call. Saturates, because the provider's figures are untrusted.
     pub fn add(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.cached = self.cached.saturating_add(other.cached);
@@ -56,65 +56,65 @@ impl Usage {
     }
 }
 
-/// A call that brought no reply.
+/// A call without a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFailure {
-    /// What kind of failure it is.
-    pub why: Why,
-    /// What happened, for people: without keys, lower case, no period.
+    /// The cause, to branch on.
+    pub why: FailureCause,
+    /// The message for people: keys redacted, lower case, no period.
     pub message: String,
-    /// What to do about it.
+    /// A remedy, as full sentences.
     pub hint: Option<String>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub n_tries: u32,
 }
 
-/// Why a call brought no reply.
+/// Why a call has no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// It cannot work as it is set up: no key, no such model, no such program.
+pub enum FailureCause {
+    /// The configuration is wrong: no key, no such model, no such program.
     Setup,
-    /// The other side is overloaded, or limits how often it is asked.
+    /// The provider is overloaded or enforces a rate limit.
     Overloaded,
-    /// The other side failed, or cannot be reached.
+    /// The provider failed or is unreachable.
     Unavailable,
-    /// It took too long, as a whole or between two signs of life.
+    /// A timeout, of the whole call or between two progress events.
     TooSlow,
-    /// What came back is not what was agreed on: cut, garbage, too much.
+    /// The reply violates the protocol: truncated, garbled or too large.
     Garbled,
-    /// Somebody stopped it.
+    /// The call was cancelled.
     Cancelled,
     /// An agent did what a reviewer must not do.
     Misbehaved,
 }
 
-/// How long a call may take, who may stop it, and who is told how it goes.
+/// Timeouts, cancellation and the progress callback of a call.
 #[derive(Clone, Copy)]
-pub struct Watch<'a> {
-    /// When it is over, whatever has come until then.
+pub struct CallControl<'a> {
+    /// The time when the call is aborted.
     pub deadline: Instant,
-    /// How long to wait for the next sign of life.
+    /// The idle timeout: the longest time between two progress events.
     pub idle: Duration,
-    /// Stops it.
+    /// Cancels the call.
     pub cancel: &'a CancellationToken,
-    /// Is told how it goes.
-    pub heard: &'a (dyn Fn(Heard) + Sync),
+    /// Receives progress events.
+    pub heard: &'a (dyn Fn(CallProgress) + Sync),
 }
 
-/// A sign of life.
+/// A progress event of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// The question is on its way.
+pub enum CallProgress {
+    /// The request was sent.
     Sent,
-    /// So many more bytes of the answer came.
+    /// This many more bytes of the answer arrived.
     Answer(usize),
-    /// The model is at work without answering yet: it thinks, or uses a tool with this name.
+    /// The model thinks, or uses the tool with this name.
     Working(String),
-    /// It is tried once more after so long, because of this.
+    /// The call is retried after a backoff.
     Retry {
-        /// How long until then.
+        /// The backoff.
         after: Duration,
-        /// What went wrong.
+        /// The reason.
         because: String,
     },
 }

@@ -18,7 +18,7 @@ use crate::store::{Database, Listed, Run};
 
 /// A stored run with what is to be known about it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recalled {
+pub struct StoredReview {
     /// The run.
     pub run: Run,
     /// What a list shows of it.
@@ -41,13 +41,13 @@ pub struct Since {
 }
 
 /// A run by its number, compared with the one before it.
-pub fn recall(database: &Database, id: i64) -> Result<Option<Recalled>, Failure> {
+pub fn recall(database: &Database, id: i64) -> Result<Option<StoredReview>, Failure> {
     let Some((run, listed)) = database.run(id)? else { return Ok(None) };
     let prior = run.prior.map(|prior| database.run(prior)).transpose()?.flatten();
     let since = prior.map(|(prior, _)| Since { delta: compare(&prior, &run), prior });
     let last = database.last_run_of(&run.subject)?.filter(|last| last.id != run.id);
     let is_outdated = last.as_ref().is_some_and(|last| last.id > run.id && is_outdated(&run, last));
-    Ok(Some(Recalled { run, listed, since, last: last.map(|last| last.id), is_outdated }))
+    Ok(Some(StoredReview { run, listed, since, last: last.map(|last| last.id), is_outdated }))
 }
 
 /// The rules that a review names, as SARIF describes them.

@@ -15,12 +15,12 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Keeps a file for ourselves; gives it back when somebody else keeps it.
-    pub(crate) fn alone(file: File) -> io::Result<Result<Self, File>> {
+    pub(crate) fn exclusive(file: File) -> io::Result<Result<Self, File>> {
         Self::by(file, File::try_lock)
     }
 
     /// Keeps a file together with others who do the same; gives it back when somebody keeps it alone.
-    pub(crate) fn together(file: File) -> io::Result<Result<Self, File>> {
+    pub(crate) fn shared(file: File) -> io::Result<Result<Self, File>> {
         Self::by(file, File::try_lock_shared)
     }
 
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn it_is_free_at_once_even_if_a_child_still_has_the_file_open() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let keep = || Lock::alone(file.reopen().unwrap()).unwrap();
+        let keep = || Lock::exclusive(file.reopen().unwrap()).unwrap();
         let lock = keep().unwrap();
         let of_a_child = lock.file().try_clone().unwrap();
         assert!(keep().is_err());
@@ -69,11 +69,11 @@ mod tests {
     fn several_may_keep_it_together_and_nobody_beside_them_alone() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let open = || file.reopen().unwrap();
-        let (first, second) = (Lock::together(open()).unwrap(), Lock::together(open()).unwrap());
+        let (first, second) = (Lock::shared(open()).unwrap(), Lock::shared(open()).unwrap());
         assert!(first.is_ok() && second.is_ok());
-        assert!(Lock::alone(open()).unwrap().is_err());
+        assert!(Lock::exclusive(open()).unwrap().is_err());
         drop((first, second));
-        let alone = Lock::alone(open()).unwrap();
-        assert!(alone.is_ok() && Lock::together(open()).unwrap().is_err());
+        let alone = Lock::exclusive(open()).unwrap();
+        assert!(alone.is_ok() && Lock::shared(open()).unwrap().is_err());
     }
 }

@@ -5,7 +5,7 @@
 //! Nothing is started before the first question is asked, so a review offline pays nothing. The spine is
 //! synchronous (decision 1): a call blocks its thread, the runtime has one of its own.
 
-pub(crate) mod patience;
+pub(crate) mod backoff;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

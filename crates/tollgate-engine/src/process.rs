@@ -22,7 +22,7 @@ pub(crate) mod signals;
 /// The groups that are alive, by the process id of their leader.
 static LIVE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// A child process and all that it starts.
+/// A child process and its descendants.
 #[derive(Debug)]
 pub struct Group {
     child: Child,
@@ -38,7 +38,7 @@ impl Group {
             command.process_group(0);
             signals::reset_in_children();
         }
-        // Held while spawning, so that `stop_all` misses no child that is just being born.
+        // Held while spawning, so that `stop_all` misses no child.
         let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
         let child = command.spawn()?;
         live.push(child.id());
@@ -60,7 +60,7 @@ impl Group {
 
     /// How the child ended by itself, if it has.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
-        // Held while reaping, so that `stop_all` never meets a number that may already be another's.
+        // Held while reaping, so that `stop_all` never signals a process id that was reused.
         let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
         let status = self.child.try_wait()?;
         if status.is_some() {
@@ -92,15 +92,14 @@ impl Drop for Group {
 /// True from when the program is about to exit.
 static STOPPING: AtomicBool = AtomicBool::new(false);
 
-/// Waits for the end, when the program is about to exit: whoever ends what we started must not have us report that it
-/// ended.
+/// Blocks forever while the program exits, so that children which `stop_all` killed are not reported as failed.
 pub fn wait_if_stopping() {
     while STOPPING.load(Ordering::SeqCst) {
         std::thread::park();
     }
 }
 
-/// Kills every group that is alive and lets guards tidy up, for a program that is about to exit.
+/// Kills all live groups and lets guards clean up, for a program that is about to exit.
 pub fn stop_all() {
     STOPPING.store(true, Ordering::SeqCst);
     let live = std::mem::take(&mut *LIVE.lock().unwrap_or_else(PoisonError::into_inner));
@@ -114,9 +113,10 @@ pub fn stop_all() {
 /// The variable that names the point at which a program under test is to die.
 const CRASH: &str = "TOLLGATE_CRASH_AT";
 
-/// Dies here, when a test wants it: as if the machine had been switched off. A program that is shipped never does.
+/// A crash point: kills the process here when a test asks for it, as a power failure would. Compiled out of releases.
 ///
-/// `TOLLGATE_CRASH_AT=B4` dies when the point is reached, `B4#3` when it is reached for the third time.
+/// `TOLLGATE_CRASH_AT=post-before-ack` dies when the point is reached, `post-before-ack#3` when it is reached for the
+/// third time.
 pub fn crash_point(name: &str) {
     #[cfg(all(debug_assertions, unix))]
     {
@@ -132,12 +132,12 @@ pub fn crash_point(name: &str) {
     let _ = (name, CRASH);
 }
 
-/// How long a claim is good for without a sign of life.
+/// The lease of a claim without a heartbeat.
 const LEASE: Duration = Duration::from_secs(30);
-/// The variable that says how many milliseconds that is in a program under test.
+/// The variable with the lease in milliseconds, for a program under test.
 const LEASE_MS: &str = "TOLLGATE_LEASE_MS";
 
-/// How long a claim is good for without a sign of life. A program that is shipped cannot be told otherwise.
+/// The lease of a claim: the time until it expires without a heartbeat. Fixed in releases.
 #[must_use]
 pub fn lease() -> Duration {
     #[cfg(debug_assertions)]
@@ -151,7 +151,7 @@ pub fn lease() -> Duration {
 /// The variable that names the point at which a program under test is to panic.
 const MISTAKE: &str = "TOLLGATE_PANIC_AT";
 
-/// Panics here, when a test wants it, as if we had made a mistake. A program that is shipped never does.
+/// Panics here when a test asks for it, to simulate a bug. Compiled out of releases.
 ///
 /// `TOLLGATE_PANIC_AT=work` panics once, `work!` each time.
 pub fn panic_point(name: &str) {
@@ -180,7 +180,7 @@ pub fn seclude() {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
-/// Takes a process off the list before it is reaped: after that its number may be another's.
+/// Removes a process from the list before it is reaped, because its id may be reused afterwards.
 fn forget(id: u32) {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner).retain(|&live| live != id);
 }

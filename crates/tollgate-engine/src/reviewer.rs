@@ -1,18 +1,18 @@
-//! Who produces findings.
+//! Reviewers: the sources of findings.
 //!
-//! [`embedded`] runs the built-in and the user's rules, [`imported`] takes what other tools found. Models are asked over
-//! a network by [`provider`], agents are programs that [`command`] runs; both are reached by way of [`call`], made ready
-//! by [`team`] and asked by [`ask`]. A reviewer returns what it says; it never decides.
+//! [`embedded`] runs the built-in and the user's rules, [`imported`] reads the findings of other tools. [`provider`] calls
+//! models over the network, [`command`] runs agents; both implement [`call::Backend`], are built by [`prepared`] and called
+//! by [`ask`]. A reviewer returns findings; it never decides the verdict.
 
 pub mod ask;
+pub mod availability;
 pub mod call;
 pub mod command;
 pub mod embedded;
 pub mod imported;
-pub mod look;
+pub mod prepared;
 pub mod prompts;
 pub mod provider;
-pub mod tape;
-pub mod team;
+pub mod recording;
+pub mod smoke_test;
 pub mod tokens;
-pub mod trial;

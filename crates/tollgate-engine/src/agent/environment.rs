@@ -5,22 +5,22 @@
 //! HOME                     an empty one for a reviewer with a key, else the user's, where the agent is logged in
 //! TMPDIR TERM NO_COLOR     ours
 //! HTTPS_PROXY, SSL_CERT_FILE …
-//! CARGO_HOME, GOPATH …     where tools are, for who writes
+//! CARGO_HOME, GOPATH …     tool locations, for implementers
 //! ANTHROPIC_API_KEY        the one key
-//! what the preset needs, what the user lists
+//! variables of the preset and those that the user lists
 //! ```
 //!
-//! Who writes has to build and test, and compilers, package managers and their caches are in the user's home. So an
-//! implementer gets that home also when it has a key of its own. An empty one would keep nothing from it: it runs as the
-//! user, and can read by path whatever the user can. Hooks get the same without the key, which is not for them.
+//! An implementer has to build and test, and compilers, package managers and their caches are in the user's home. So it
+//! gets that home even when it has a key of its own. An empty home would protect nothing: the agent runs as the user and
+//! can read every file of the user by path. Hooks get the same environment without the key.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::area::Area;
+use super::scratch_folder::ScratchFolder;
 use super::{Agent, Program};
 
-/// What is handed on when it is set.
+/// Variables that are passed on when they are set.
 const HANDED_ON: &[&str] = &[
     "LANG",
     "LANGUAGE",
@@ -43,7 +43,7 @@ const HANDED_ON: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// Where the tools of a project are, when they are not where they usually are; handed on to who writes.
+/// Non-default locations of build tools, passed on to implementers.
 const OF_TOOLS: &[&str] = &[
     "ANDROID_HOME",
     "BUN_INSTALL",
@@ -68,7 +68,7 @@ const OF_TOOLS: &[&str] = &[
     "XDG_STATE_HOME",
 ];
 
-/// For whom an environment is.
+/// The role that an environment is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// An agent that only reads.
@@ -79,14 +79,14 @@ pub(crate) enum Role {
     Hook,
 }
 
-/// The words by which a variable is known to hold a secret.
+/// Parts of names of variables that hold secrets.
 const SECRET_WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
-/// The environment of one run, by name; `look_up` knows ours.
+/// The environment of one run, by name; `look_up` reads our own environment.
 pub(super) fn build(
     role: Role,
     agent: &Agent,
-    area: &Area,
+    area: &ScratchFolder,
     of_preset: Vec<(String, String)>,
     look_up: &dyn Fn(&str) -> Option<OsString>,
 ) -> Vec<(OsString, OsString)> {
@@ -105,7 +105,7 @@ pub(super) fn build(
     }
     let writes = role != Role::Reviewer;
     if agent.key.is_some() && !writes {
-        // With a key there is no need for the user's home, and so no way to what is in it by name.
+        // A reviewer with a key does not need the user's home, so it does not learn its path.
         set("HOME", area.home().into());
     } else {
         let tools = if writes { OF_TOOLS } else { &[] };
@@ -130,14 +130,14 @@ pub(super) fn build(
     set("TERM", "dumb".into());
     set("NO_COLOR", "1".into());
     if writes {
-        // Nobody is there to type a password or a message.
+        // There is no terminal to type a password or a commit message.
         set("GIT_TERMINAL_PROMPT", "0".into());
         set("GIT_EDITOR", "true".into());
     }
     built
 }
 
-/// Variables that say where the agent's log-in is.
+/// Variables with the location of the agent's credentials.
 fn homes(agent: &Agent) -> &'static [&'static str] {
     match &agent.program {
         Program::Preset(preset) => preset.homes(),
@@ -145,7 +145,7 @@ fn homes(agent: &Agent) -> &'static [&'static str] {
     }
 }
 
-/// The secrets among what an agent is given: they must not come back.
+/// The secrets in an agent's environment, which are redacted from its output.
 pub(super) fn secrets(environment: &[(OsString, OsString)], key: Option<&str>) -> Vec<String> {
     let is_secret = |name: &OsStr| {
         let name = name.to_string_lossy().to_uppercase();
@@ -155,16 +155,16 @@ pub(super) fn secrets(environment: &[(OsString, OsString)], key: Option<&str>) -
     key.into_iter().chain(found).map(str::to_owned).collect()
 }
 
-/// Where a program is: a path as it stands, or a name on the PATH.
+/// The path of a program that is given as a path or as a name on the PATH.
 pub(super) fn find(program: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
     if program.components().count() > 1 {
-        // Seen from here, not from the reviewed tree.
+        // Relative to our working directory, not to the reviewed tree.
         return std::path::absolute(program).ok().filter(|program| is_program(program));
     }
     absolute_folders(path?).map(|folder| folder.join(program)).find(|candidate| is_program(candidate))
 }
 
-/// An empty or relative folder on the PATH would make the reviewed tree a place to find programs in.
+/// Drops empty and relative folders from the PATH, which would find programs in the reviewed tree.
 fn absolute_folders(path: &OsStr) -> impl Iterator<Item = PathBuf> {
     std::env::split_paths(path).filter(|folder| folder.is_absolute())
 }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     fn names_for(role: Role, agent: &Agent) -> String {
-        let area = Area::new().unwrap();
+        let area = ScratchFolder::new().unwrap();
         let root = area.root().to_string_lossy().into_owned();
         let built = build(role, agent, &area, vec![("OF_PRESET".to_owned(), "1".to_owned())], &ours);
         let shown = built.iter().map(|(name, value)| {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn who_writes_gets_the_users_home_and_tools_also_with_a_key() {
+    fn an_implementer_gets_the_users_home_and_tools_even_with_a_key() {
         let mut agent = Agent::preset(Preset::Codex);
         agent.key = Some(Key::new("CODEX_API_KEY", "sk-given"));
         agent.environment = vec!["MY_TOKEN".to_owned()];
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_is_known_by_its_name() {
+    fn secret_variables_are_recognized_by_name() {
         let environment = [("MY_TOKEN", "a"), ("db_password", "b"), ("PATH", "c")].map(|(a, b)| (a.into(), b.into()));
         assert_eq!(secrets(&environment, Some("k")), ["k", "a", "b"]);
     }

@@ -1,26 +1,26 @@
-//! Failed calls of agents, said to people.
+//! Error messages for failed calls of agents.
 
 use std::io;
 use std::path::Path;
 
 use tollgate_core::visible::visible;
 
-use super::read::NoAnswer;
+use super::output::NoAnswer;
 use super::{Agent, Program};
-use crate::call::{CallFailure, Why};
+use crate::call::{CallFailure, FailureCause};
 use crate::process::guard::{Ended, NOT_STARTED};
 
-/// How much of what an agent said is quoted.
+/// The longest quotation of an agent's output.
 const MAX_QUOTED: usize = 600;
 const MAX_QUOTED_LINES: usize = 6;
 
 /// A failure without a hint.
-pub(crate) fn failed(why: Why, message: impl Into<String>) -> CallFailure {
+pub(crate) fn failed(why: FailureCause, message: impl Into<String>) -> CallFailure {
     CallFailure { why, message: message.into(), hint: None, n_tries: 1 }
 }
 
 impl CallFailure {
-    /// Says what to do next.
+    /// Adds a remedy.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -29,13 +29,13 @@ impl CallFailure {
 
 #[cfg(not(unix))]
 pub(crate) fn not_here() -> CallFailure {
-    failed(Why::Setup, "agents by command cannot be kept in check on this system")
+    failed(FailureCause::Setup, "agents by command cannot be kept in check on this system")
         .hint("Use a provider, or run tollgate on Linux or macOS.")
 }
 
 pub(crate) fn not_found(agent: &Agent) -> CallFailure {
     let name = agent.program_name().to_string_lossy().into_owned();
-    let failure = failed(Why::Setup, format!("there is no program `{}` that can be run", visible(&name)));
+    let failure = failed(FailureCause::Setup, format!("there is no program `{}` that can be run", visible(&name)));
     match &agent.program {
         Program::Preset(preset) => failure.hint(preset.how_to_install()),
         Program::Command(_) => failure.hint("Check the spelling, and that it is on the PATH and executable."),
@@ -43,32 +43,33 @@ pub(crate) fn not_found(agent: &Agent) -> CallFailure {
 }
 
 pub(crate) fn no_area(agent: &Agent, problem: &io::Error) -> CallFailure {
-    failed(Why::Setup, format!("cannot prepare a folder for `{}`: {problem}", agent.name))
+    failed(FailureCause::Setup, format!("cannot prepare a folder for `{}`: {problem}", agent.name))
         .hint("Check that there is room in the temporary folder, or set TMPDIR to another one.")
 }
 
 pub(crate) fn no_folder(agent: &Agent, folder: &Path) -> CallFailure {
     let folder = folder.to_string_lossy();
-    failed(Why::Setup, format!("there is no folder `{}` for `{}` to work in", visible(&folder), agent.name))
+    failed(FailureCause::Setup, format!("there is no folder `{}` for `{}` to work in", visible(&folder), agent.name))
 }
 
 pub(crate) fn no_guard(agent: &Agent, problem: &io::Error) -> CallFailure {
-    failed(Why::Setup, format!("cannot start the guard of `{}`: {problem}", agent.name))
+    failed(FailureCause::Setup, format!("cannot start the guard of `{}`: {problem}", agent.name))
 }
 
 pub(crate) fn too_much_disk(agent: &Agent, may_grow: u64) -> CallFailure {
     let n_mib = may_grow >> 20;
-    failed(Why::Misbehaved, format!("`{}` wrote more than {n_mib} MiB and was stopped", agent.name))
+    failed(FailureCause::Misbehaved, format!("`{}` wrote more than {n_mib} MiB and was stopped", agent.name))
 }
 
 pub(crate) fn too_much_output(agent: &Agent) -> CallFailure {
-    failed(Why::Garbled, format!("`{}` printed more than is read and was stopped", agent.name))
+    failed(FailureCause::Garbled, format!("`{}` printed more than is read and was stopped", agent.name))
 }
 
 pub(crate) fn too_late(agent: &Agent, has_printed: bool, trouble: Option<&str>) -> CallFailure {
     let last = last_words(trouble);
-    let failure = failed(Why::TooSlow, format!("`{}` did not finish in time and was stopped{last}", agent.name));
-    // Some wait for ever for a log-in, without a word.
+    let failure =
+        failed(FailureCause::TooSlow, format!("`{}` did not finish in time and was stopped{last}", agent.name));
+    // Some agents wait silently and forever for a log-in.
     match log_in(agent).filter(|_| !has_printed && agent.form().streams()) {
         Some(hint) => failure.hint(format!("It printed nothing at all. {hint}")),
         None => failure,
@@ -77,19 +78,19 @@ pub(crate) fn too_late(agent: &Agent, has_printed: bool, trouble: Option<&str>) 
 
 pub(crate) fn too_quiet(agent: &Agent, seconds: u64, trouble: Option<&str>) -> CallFailure {
     let last = last_words(trouble);
-    failed(Why::TooSlow, format!("`{}` printed nothing for {seconds} s and was stopped{last}", agent.name))
+    failed(FailureCause::TooSlow, format!("`{}` printed nothing for {seconds} s and was stopped{last}", agent.name))
         .hint(log_in(agent).unwrap_or("See whether it works when you start it by hand."))
 }
 
 pub(crate) fn cancelled(agent: &Agent) -> CallFailure {
-    failed(Why::Cancelled, format!("`{}` was stopped", agent.name))
+    failed(FailureCause::Cancelled, format!("`{}` was stopped", agent.name))
 }
 
 fn last_words(trouble: Option<&str>) -> String {
     trouble.map_or_else(String::new, |trouble| format!("; it last said: {}", quote(trouble)))
 }
 
-/// It ended badly; what it said about it is quoted.
+/// The agent exited with an error; its last output is quoted.
 pub(crate) fn ended_badly(agent: &Agent, ended: Ended, said: Option<&str>, stderr: &str) -> CallFailure {
     let how = match ended {
         Ended::Code(code) if code == i32::from(NOT_STARTED) => "could not be started".to_owned(),
@@ -103,36 +104,37 @@ pub(crate) fn ended_badly(agent: &Agent, ended: Ended, said: Option<&str>, stder
     sort(agent, format!("`{}` {how}: {said}", agent.name), &said, code)
 }
 
-/// It ended well, but there is no answer.
+/// The agent exited successfully without an answer.
 pub(crate) fn no_answer(agent: &Agent, why: &NoAnswer) -> CallFailure {
     match why {
         NoAnswer::Error(said) => {
             let said = quote(said);
             sort(agent, format!("`{}` reports an error: {said}", agent.name), &said, 0)
         }
-        NoAnswer::Nothing(what) => failed(Why::Garbled, format!("`{}` {}", agent.name, quote(what)))
+        NoAnswer::Nothing(what) => failed(FailureCause::Garbled, format!("`{}` {}", agent.name, quote(what)))
             .hint("See what it prints when you start it by hand; `tollgate doctor` checks its version."),
     }
 }
 
-/// Finds out what kind of failure it is, by what the agent says of it.
+/// Classifies a failure by the agent's error text and exit code.
 fn sort(agent: &Agent, message: String, said: &str, code: i32) -> CallFailure {
     let said = said.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     // 41 and 55 are Gemini's: no log-in, and a folder it does not trust.
     let log_in_words = ["log in", "login", "logged in", "api key", "api_key", "unauthorized", "401", "authenticat"];
     if code == i32::from(NOT_STARTED) {
-        failed(Why::Setup, message).hint("See whether it works when you start it by hand.")
+        failed(FailureCause::Setup, message).hint("See whether it works when you start it by hand.")
     } else if says(&["rate limit", "rate_limit", "ratelimit", "429", "overloaded", "529", "quota", "usage limit"]) {
-        failed(Why::Overloaded, message).hint("Try again later, or use another model.")
+        failed(FailureCause::Overloaded, message).hint("Try again later, or use another model.")
     } else if code == 41 || says(&log_in_words) {
-        failed(Why::Setup, message).hint(log_in(agent).unwrap_or("Check the key and how it is logged in."))
+        failed(FailureCause::Setup, message).hint(log_in(agent).unwrap_or("Check the key and how it is logged in."))
     } else if says(&["unknown option", "unexpected argument", "unrecognized", "unknown argument"]) {
-        failed(Why::Setup, message).hint("This version knows other options than tollgate was tried with; update it.")
+        failed(FailureCause::Setup, message)
+            .hint("This version knows other options than tollgate was tried with; update it.")
     } else if says(&["model"]) && says(&["not found", "does not exist", "not supported", "invalid model", "404"]) {
-        failed(Why::Setup, message).hint("Check the name of the model.")
+        failed(FailureCause::Setup, message).hint("Check the name of the model.")
     } else {
-        failed(Why::Unavailable, message)
+        failed(FailureCause::Unavailable, message)
     }
 }
 
@@ -143,7 +145,7 @@ fn log_in(agent: &Agent) -> Option<&'static str> {
     }
 }
 
-/// The end of what was said, on one line and harmless.
+/// The end of a text, on one line, with control characters escaped.
 fn quote(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines[lines.len().saturating_sub(MAX_QUOTED_LINES)..].join(" / ");
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_says_last_is_quoted_and_sorted() {
+    fn last_output_of_a_failed_agent_is_quoted_and_classified() {
         assert_snapshot!(badly(Ended::Code(1), "a\nb\n\u{1b}[31mboom\n"), @r"
         Unavailable: `claude` ended with exit code 1: a / b / \u{1b}[31mboom
         -

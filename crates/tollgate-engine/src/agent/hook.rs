@@ -1,11 +1,11 @@
-//! The hooks of a project, run for a commit that is made without them.
+//! Runs the git hooks of a project before a commit of the pipeline.
 //!
-//! The commit itself is made by plumbing that runs nothing of the repository's. Its `pre-commit` and `commit-msg` hooks
-//! are run before it, behind a guard, with the environment of an agent without its key: what an agent can change, it may
-//! run as itself and nowhere else. They see the staged files through an index of their own.
+//! The commit itself is made by plumbing commands that run no hooks. The `pre-commit` and `commit-msg` hooks run before
+//! it, behind a guard, with the environment of an agent without its key: an agent can change hooks, so they get no more
+//! rights than the agent. They see the staged files through an index of their own.
 //!
-//! A hook that refuses is no failure: its output is for whoever has to mend it. `commit-msg` may put lines after the
-//! message, as those do that give a change a name; whatever else it does to the message is ignored.
+//! A rejection is not a failure: the output of the hook is shown to the implementer. `commit-msg` may append trailers such
+//! as a change id to the message; its other edits are ignored.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,7 @@ mod work;
 /// The commit for which hooks are run.
 #[derive(Clone, Copy)]
 pub struct HookRun<'a> {
-    /// Whose environment they get.
+    /// The agent whose environment they get.
     pub agent: &'a Agent,
     /// The work tree.
     pub folder: &'a Path,
@@ -30,24 +30,24 @@ pub struct HookRun<'a> {
     pub index: &'a Path,
     /// The message of the commit.
     pub message: &'a str,
-    /// What each hook may use up.
+    /// The resource limits of each hook.
     pub limits: HookLimits,
     /// This program, which guards them.
     pub executable: &'a Path,
-    /// Stops them.
+    /// Cancels them.
     pub cancel: &'a CancellationToken,
-    /// Is handed the mark of each run before it does anything. Who cannot store it cancels the run.
+    /// Receives the process mark of each run before the hook starts. A caller that cannot store it cancels the run.
     pub started: &'a dyn Fn(&ProcessMark),
 }
 
-/// What a hook may use up.
+/// The resource limits of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookLimits {
-    /// How long it may take.
+    /// The timeout.
     pub wall: Duration,
     /// How much of its output is kept, from its end.
     pub output_bytes: usize,
-    /// How long it is given after SIGINT, and again after SIGTERM, before the next signal.
+    /// The grace period after SIGINT, and again after SIGTERM, before the next signal.
     pub grace: Duration,
 }
 
@@ -57,30 +57,30 @@ impl Default for HookLimits {
     }
 }
 
-/// What hooks say of a commit.
+/// The result of the hooks of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookResult {
-    /// They let it pass, or there are none.
+    /// All hooks passed, or there are none.
     Passed {
-        /// The message with the lines that a hook put after it.
+        /// The message with the trailers that a hook appended.
         message: String,
     },
-    /// One of them refused it.
+    /// A hook rejected the commit.
     Refused {
-        /// Which.
+        /// The name of the hook.
         hook: &'static str,
-        /// What it printed, from its end, readable and harmless.
+        /// The end of its output, with control characters escaped.
         output: String,
     },
 }
 
-/// Runs the hooks of a commit, one after the other, until one refuses.
+/// Runs the hooks of a commit, one after the other, until one rejects it.
 #[cfg(unix)]
 pub fn run_hooks(job: &HookRun<'_>) -> Result<HookResult, CallFailure> {
     work::run_hooks(job)
 }
 
-/// Runs the hooks of a commit, one after the other, until one refuses.
+/// Runs the hooks of a commit, one after the other, until one rejects it.
 #[cfg(not(unix))]
 pub fn run_hooks(_job: &HookRun<'_>) -> Result<HookResult, CallFailure> {
     Err(super::explain::not_here())

@@ -1,11 +1,11 @@
-//! An agent that writes: it is given a task and a folder, and what it leaves there is its work.
+//! Runs an agent that implements a task by editing files in a folder.
 //!
-//! The agent works in the folder itself, behind a guard, within limits, and everything it says is told while it says it.
-//! It is done when it ends with exit code 0 and reports no error; what it wrote is judged by others. When it has to be
-//! stopped, the whole tree of its processes ends, and the folder stays as it is.
+//! The agent works in the folder itself, behind a guard and within limits, and its output is streamed as a transcript. It
+//! has succeeded when it exits with code 0 and reports no error; the gate judges its edits. When it is stopped, the whole
+//! process tree ends, and the folder stays as it is.
 //!
-//! Before the agent runs a single instruction, the mark of its run is handed out, to be stored: after a crash of this
-//! program, `end_survivors` ends what is left of it.
+//! Before the agent starts, the process mark of the run is handed out to be stored: after a crash of this program,
+//! `end_survivors` kills the processes that are left.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,44 +13,44 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Agent;
-use super::speech::Spoken;
+use super::transcript::TranscriptText;
 use crate::call::{CallFailure, Usage};
 use crate::process::guard::ProcessMark;
 
 #[cfg(unix)]
 mod work;
 
-/// What an agent is to do.
+/// A task for an agent.
 #[derive(Clone, Copy)]
 pub struct Implement<'a> {
-    /// The agent as it is set up; of its own limits none counts here.
+    /// The agent; the limits below replace its own.
     pub agent: &'a Agent,
-    /// Where it works.
+    /// Its working directory.
     pub folder: &'a Path,
-    /// What it is told.
+    /// The prompt.
     pub prompt: &'a str,
-    /// What it may use up.
+    /// Its resource limits.
     pub limits: ImplementLimits,
     /// This program, which guards it.
     pub executable: &'a Path,
-    /// Stops it.
+    /// Cancels it.
     pub cancel: &'a CancellationToken,
-    /// Is handed the mark of the run before the agent does anything. Who cannot store it cancels the run.
+    /// Receives the process mark of the run before the agent starts. A caller that cannot store it cancels the run.
     pub started: &'a dyn Fn(&ProcessMark),
-    /// Is told what the agent says and does, as it does: readable, harmless, without the agent's keys.
-    pub heard: &'a (dyn Fn(Spoken<'_>) + Sync),
+    /// Receives the transcript as it is written: control characters escaped, keys redacted.
+    pub heard: &'a (dyn Fn(TranscriptText<'_>) + Sync),
 }
 
-/// What an agent that writes may use up.
+/// The resource limits of an implementer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImplementLimits {
-    /// How long it may take.
+    /// The timeout.
     pub wall: Duration,
-    /// How long it may print nothing at all. An agent that prints only when it is done needs as much as `wall`.
+    /// The idle timeout. An agent that prints only when it is done needs as much as `wall`.
     pub idle: Duration,
     /// How much it may print.
     pub output_bytes: usize,
-    /// How long it is given after SIGINT, and again after SIGTERM, before the next signal.
+    /// The grace period after SIGINT, and again after SIGTERM, before the next signal.
     pub grace: Duration,
     /// By how much its folder may grow.
     pub disk_growth_bytes: Option<u64>,
@@ -68,30 +68,30 @@ impl Default for ImplementLimits {
     }
 }
 
-/// What an agent that is done says of its work.
+/// The final report of an implementer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Implemented {
-    /// Its last message, or the end of what it printed; its end when it is long.
+    /// Its last message, or the end of its output; truncated at the front.
     pub text: String,
-    /// How many bytes were told in all.
+    /// The length of the transcript in bytes.
     pub transcript_bytes: u64,
-    /// What it took, as far as it says.
+    /// The tokens, if the agent reports them.
     pub usage: Usage,
-    /// What it cost in US dollars, as far as it says.
+    /// The cost in US dollars, if the agent reports it.
     pub cost: Option<f64>,
-    /// Which model worked, as far as it says.
+    /// The model, if the agent reports it.
     pub model: Option<String>,
-    /// What it calls the conversation, as far as it says.
+    /// The session id, if the agent reports it.
     pub session: Option<String>,
 }
 
-/// Lets an agent work and waits until it is done.
+/// Runs an agent on a task and waits until it is done.
 #[cfg(unix)]
 pub fn implement(job: &Implement<'_>) -> Result<Implemented, CallFailure> {
     work::implement(job)
 }
 
-/// Lets an agent work and waits until it is done.
+/// Runs an agent on a task and waits until it is done.
 #[cfg(not(unix))]
 pub fn implement(_job: &Implement<'_>) -> Result<Implemented, CallFailure> {
     Err(super::explain::not_here())

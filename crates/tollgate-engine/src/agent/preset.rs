@@ -1,7 +1,7 @@
-//! Agents we know: their names, keys and habits, and how each is started in either role.
+//! Built-in agent presets: names, keys, capabilities and command lines.
 //!
-//! [`reviewer`] has the command lines with which they can only read, [`implementer`] those with which they write. What a
-//! preset needs as a file lies beside the tree, never in it.
+//! [`reviewer`] has the read-only command lines, [`implementer`] those that permit edits. Files that a preset needs lie
+//! beside the tree, never in it.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// True when the agent prints a line for each thing it does; the others are silent until they are done.
+    /// True when the agent prints a line for each step; the others are silent until they are done.
     pub(crate) fn streams(self) -> bool {
         match self {
             Self::Claude | Self::Codex | Self::Gemini | Self::CursorLines | Self::OpenCode | Self::JsonLines => true,
@@ -61,19 +61,19 @@ impl Form {
     }
 }
 
-/// What a preset is given for one run.
+/// The inputs of a preset's command line.
 pub(crate) struct Given<'a> {
     pub(crate) model: Option<&'a str>,
     /// The variable of its key, when it has one.
     pub(crate) key: Option<&'a str>,
-    /// The throw-away folder, for files beside the tree.
+    /// The scratch folder, for files beside the tree.
     pub(crate) beside: &'a Path,
-    /// Where the prompt is.
+    /// The file with the prompt.
     pub(crate) prompt: &'a Path,
 }
 
 impl Given<'_> {
-    /// A command of the user's with its blanks filled in.
+    /// A command of the user's with its placeholders filled in.
     pub(crate) fn fill(&self, command: &[String], more: &[(&str, &str)]) -> Invocation {
         let prompt = self.prompt.to_string_lossy();
         let blanks = [("{prompt}", &*prompt), ("{model}", self.model.unwrap_or_default())];
@@ -85,7 +85,7 @@ impl Given<'_> {
     }
 }
 
-/// How a preset is started for one run.
+/// The command line and files of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Invocation {
     pub(crate) args: Vec<OsString>,
@@ -94,7 +94,7 @@ pub(crate) struct Invocation {
     pub(crate) environment: Vec<(String, String)>,
     /// A file beside the tree in which the agent leaves its last message.
     pub(crate) last: Option<&'static str>,
-    /// True when the agent is told the schema by other means than the prompt.
+    /// True when the agent gets the schema by an option instead of the prompt.
     pub(crate) knows_schema: bool,
 }
 
@@ -116,7 +116,7 @@ impl Preset {
         }
     }
 
-    /// Variables of which the agent takes a key, the usual one first.
+    /// Variables from which the agent reads its key, the usual one first.
     #[must_use]
     pub fn key_variables(self) -> &'static [&'static str] {
         match self {
@@ -130,7 +130,7 @@ impl Preset {
         }
     }
 
-    /// What to do when the program is not there.
+    /// How to install the program.
     #[must_use]
     pub fn how_to_install(self) -> &'static str {
         match self {
@@ -143,7 +143,7 @@ impl Preset {
         }
     }
 
-    /// What to do when it says that it is not logged in.
+    /// How to log in.
     #[must_use]
     pub fn how_to_log_in(self) -> &'static str {
         match self {
@@ -156,7 +156,7 @@ impl Preset {
         }
     }
 
-    /// Variables that say where the agent's log-in is, when it is not where it usually is.
+    /// Variables with the location of the agent's credentials, when it is not the default.
     pub(super) fn homes(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &["CLAUDE_CONFIG_DIR"],

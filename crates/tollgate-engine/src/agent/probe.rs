@@ -1,7 +1,7 @@
-//! Is an agent there, which version is it, and what is missing?
+//! Checks whether an agent is installed, its version, and its prerequisites.
 //!
-//! Nothing is asked of a model and no network is needed. Only presets are started, for their version: what a command of
-//! the user's does when it is started, only the user knows.
+//! No model is asked and no network is needed. Only presets are started, for their version: starting a command of the
+//! user's could have side effects.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,29 +9,29 @@ use std::time::{Duration, Instant};
 
 use tollgate_core::visible::visible;
 
-use super::area::Area;
+use super::scratch_folder::ScratchFolder;
 use super::{Agent, Preset, Program};
 use crate::process::{Group, guard, pipes};
 
-/// How long an agent may take to say its version; some load for seconds.
+/// The timeout for printing a version; some agents load for seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_OUTPUT: usize = 64 * 1024;
 const MAX_VERSION_CHARS: usize = 80;
 
-/// What is known of an agent without asking it anything.
+/// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// Where its program is.
+    /// The path of its program.
     pub found: Option<PathBuf>,
-    /// Which version it says it is.
+    /// The version it prints.
     pub version: Option<String>,
     /// Whether it will run in a PID namespace, where it sees no other process and none of its own outlives it.
     pub namespace: bool,
-    /// What is missing and what to do about it, in sentences.
+    /// Missing prerequisites with their remedies, in sentences.
     pub missing: Vec<String>,
 }
 
-/// Looks whether an agent can be used.
+/// Probes whether an agent can be used.
 #[must_use]
 pub fn probe(agent: &Agent) -> Probe {
     let look_up = |name: &str| std::env::var_os(name);
@@ -59,7 +59,7 @@ fn sentence(message: &str, hint: Option<&str>) -> String {
     format!("{first}{}. {}", characters.as_str(), hint.unwrap_or_default()).trim_end().to_owned()
 }
 
-/// The first line with a digit that a program prints when it is asked for its version.
+/// The first line with a digit in the output of `--version`.
 fn ask_version(program: &Path) -> Result<String, String> {
     let said = run_for_version(program).map_err(|error| format!("cannot be started: {error}"))?;
     let said = said.ok_or_else(|| format!("did not end within {} s", PATIENCE.as_secs()))?;
@@ -68,10 +68,10 @@ fn ask_version(program: &Path) -> Result<String, String> {
     line.ok_or_else(|| "says no version".to_owned())
 }
 
-/// What the program prints; `None` when it takes too long.
+/// The output of the program; `None` after a timeout.
 fn run_for_version(program: &Path) -> std::io::Result<Option<String>> {
-    // Some make themselves at home when they are started for the first time.
-    let area = Area::new()?;
+    // Some agents write to the home folder on their first start.
+    let area = ScratchFolder::new()?;
     let mut command = Command::new(program);
     command.arg("--version").current_dir(area.tmp()).env_clear();
     command.envs(["PATH", "LANG"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
@@ -95,7 +95,7 @@ fn run_for_version(program: &Path) -> std::io::Result<Option<String>> {
     })
 }
 
-/// What to do when the agent has no key and does not seem to be logged in.
+/// How to log in, when the agent has no key and no credentials.
 fn log_in(agent: &Agent, preset: Preset, look_up: &dyn Fn(&str) -> Option<PathBuf>) -> Option<String> {
     let has_key = agent.key.is_some() || preset.key_variables().iter().any(|name| hands_on(agent, name));
     if has_key {
@@ -104,7 +104,7 @@ fn log_in(agent: &Agent, preset: Preset, look_up: &dyn Fn(&str) -> Option<PathBu
     let home = look_up("HOME")?;
     let place = |variable: &str, usual: &str| look_up(variable).unwrap_or_else(|| home.join(usual));
     let file = match preset {
-        // Elsewhere the log-in is in a keyring.
+        // On other systems the credentials are in a keyring.
         Preset::Claude if cfg!(target_os = "linux") => place("CLAUDE_CONFIG_DIR", ".claude").join(".credentials.json"),
         Preset::Codex => place("CODEX_HOME", ".codex").join("auth.json"),
         Preset::Gemini => home.join(".gemini/oauth_creds.json"),
@@ -157,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_writes_at_home_does_not_reach_the_users() {
+    fn a_probed_agent_does_not_write_to_the_users_home() {
         check("echo \"2 $HOME\" | grep -c tollgate-agent-", Some("1"), "");
     }
 
     #[test]
-    fn what_is_not_there_is_named_with_what_to_do() {
+    fn a_missing_prerequisite_is_named_with_its_remedy() {
         let mut agent = Agent::preset(Preset::OpenCode);
         agent.path = Some("/nonexistent/opencode".into());
         let probe = probe(&agent);

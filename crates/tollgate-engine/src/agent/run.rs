@@ -1,4 +1,4 @@
-//! One run of an agent: what it is given, how it is started, and how it is listened to.
+//! One run of an agent: its inputs, its start behind a guard, and the loop that reads its output.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -9,58 +9,58 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
 
-use super::area::{self, Area};
 use super::environment::Role;
+use super::output::{NoAnswer, OutputEvent, Reader};
 use super::preset::Invocation;
-use super::read::{NoAnswer, Reader, Said};
+use super::scratch_folder::{self, ScratchFolder};
 use super::{Agent, environment, explain};
 use crate::call::{CallFailure, Reply};
-use crate::held::Held;
-use crate::process::guard::{Duty, Ended, Guarded, ProcessMark, RUN_VARIABLE, end_survivors};
+use crate::process::guard::{Ended, GuardArgs, GuardedProcess, ProcessMark, RUN_VARIABLE, end_survivors};
+use crate::redaction::Redactor;
 use crate::tree::{self, Entry};
 
-/// How often to look whether somebody wants to stop.
+/// How often cancellation is polled.
 const TICK: Duration = Duration::from_millis(50);
-/// How often to look how much was written, at most.
+/// How often disk usage is measured, at most.
 const DISK_TICK: Duration = Duration::from_millis(500);
-/// A time that is longer than anybody waits.
+/// A deadline that never passes.
 const FOR_EVER: Duration = Duration::from_secs(366 * 24 * 60 * 60);
-/// How much of what is said on standard error is kept, from its end.
+/// How much of standard error is kept, from its end.
 pub(crate) const MAX_STDERR: usize = 16 * 1024;
 
-/// What is to be run.
+/// The specification of a run.
 pub(crate) struct Setup {
     pub(crate) program: PathBuf,
     pub(crate) invocation: Invocation,
     pub(crate) prompt: String,
-    /// Whether the prompt is standard input.
+    /// True when the prompt is standard input.
     pub(crate) reads_stdin: bool,
-    /// Where it works.
+    /// Its working directory.
     pub(crate) folder: PathBuf,
-    /// How large a file may become.
+    /// The largest file it may write.
     pub(crate) file_bytes: Option<u64>,
-    /// How long it is given after each signal.
+    /// The grace period after each signal.
     pub(crate) grace: Duration,
-    /// What it is there for. All but reviewers are found again after a crash.
+    /// Its role. All but reviewers have a process mark, by which they are found after a crash.
     pub(crate) role: Role,
 }
 
-/// Where the prompt is, for commands that are told.
-pub(crate) fn prompt_path(area: &Area) -> PathBuf {
+/// The file with the prompt, for commands that take a path.
+pub(crate) fn prompt_path(area: &ScratchFolder) -> PathBuf {
     area.root().join("prompt")
 }
 
 /// Everything a run needs.
 pub(crate) struct Prepared {
-    duty: Duty,
+    args: GuardArgs,
     environment: Vec<(OsString, OsString)>,
     last: Option<&'static str>,
     area: PathBuf,
     run: String,
 }
 
-/// Writes everything the agent is given.
-pub(crate) fn prepare(agent: &Agent, area: &Area, setup: Setup) -> io::Result<Prepared> {
+/// Writes the input files of the agent.
+pub(crate) fn prepare(agent: &Agent, area: &ScratchFolder, setup: Setup) -> io::Result<Prepared> {
     area.write("prompt", &setup.prompt)?;
     for (name, text) in &setup.invocation.files {
         area.write(name, text)?;
@@ -72,7 +72,7 @@ pub(crate) fn prepare(agent: &Agent, area: &Area, setup: Setup) -> io::Result<Pr
         environment.push((RUN_VARIABLE.into(), area.word().into()));
     }
     Ok(Prepared {
-        duty: Duty {
+        args: GuardArgs {
             remove: area.root().to_owned(),
             grace: setup.grace,
             namespace: agent.namespace,
@@ -91,42 +91,42 @@ pub(crate) fn prepare(agent: &Agent, area: &Area, setup: Setup) -> io::Result<Pr
 }
 
 impl Prepared {
-    /// What the agent left as its last message, if it did.
+    /// The message that the agent left in a file, if any.
     pub(crate) fn read_last(&self, max_bytes: usize) -> Option<String> {
-        // Whatever the agent put in its place, a link or a pipe, is not opened.
+        // A link or a pipe that the agent put in its place is not opened.
         match tree::read(&self.area, self.last?.as_bytes(), max_bytes as u64).ok()? {
             Entry::File { content, .. } => String::from_utf8(content).ok(),
             Entry::TooLarge(_) | Entry::Link(_) | Entry::Other => None,
         }
     }
 
-    /// The keys that the agent was given.
-    pub(crate) fn held(&self, agent: &Agent) -> Held {
+    /// Redacts the keys in the agent's environment.
+    pub(crate) fn redactor(&self, agent: &Agent) -> Redactor {
         let key = agent.key.as_ref().map(|key| &*key.secret);
-        Held::new(environment::secrets(&self.environment, key))
+        Redactor::new(environment::secrets(&self.environment, key))
     }
 
-    /// What came of it without the keys that the agent was given.
+    /// The result with the agent's keys redacted.
     pub(crate) fn without_keys(&self, agent: &Agent, asked: Result<Reply, CallFailure>) -> Result<Reply, CallFailure> {
-        let held = self.held(agent);
+        let redactor = self.redactor(agent);
         match asked {
             Ok(reply) => Ok(Reply {
-                text: held.hide(&reply.text).into_owned(),
-                structured: reply.structured.map(|value| held.hide_in(value)),
-                model: reply.model.map(|model| held.hide(&model).into_owned()),
+                text: redactor.redact(&reply.text).into_owned(),
+                structured: reply.structured.map(|value| redactor.redact_json(value)),
+                model: reply.model.map(|model| redactor.redact(&model).into_owned()),
                 ..reply
             }),
-            Err(failure) => Err(without_keys(&held, failure)),
+            Err(failure) => Err(without_keys(&redactor, failure)),
         }
     }
 }
 
-/// A failure without the keys that the agent was given.
-pub(crate) fn without_keys(held: &Held, failure: CallFailure) -> CallFailure {
-    CallFailure { message: held.hide(&failure.message).into_owned(), ..failure }
+/// A failure with the agent's keys redacted.
+pub(crate) fn without_keys(redactor: &Redactor, failure: CallFailure) -> CallFailure {
+    CallFailure { message: redactor.redact(&failure.message).into_owned(), ..failure }
 }
 
-/// What an agent did until it ended.
+/// The output and exit status of an agent.
 pub(crate) struct Ran {
     pub(crate) ended: Ended,
     pub(crate) reader: Reader,
@@ -139,21 +139,21 @@ pub(crate) fn start(
     executable: &Path,
     prepared: &Prepared,
     cancel: &CancellationToken,
-) -> Result<Guarded, CallFailure> {
+) -> Result<GuardedProcess, CallFailure> {
     if cancel.is_cancelled() {
         return Err(explain::cancelled(agent));
     }
-    let guarded = Guarded::start(executable, &prepared.duty, &prepared.environment);
+    let guarded = GuardedProcess::start(executable, &prepared.args, &prepared.environment);
     guarded.map_err(|error| explain::no_guard(agent, &error))
 }
 
-/// A run that is found again after a crash.
+/// A run with a process mark, by which it is found after a crash.
 pub(crate) struct Marked {
-    pub(crate) guarded: Guarded,
+    pub(crate) guarded: GuardedProcess,
     mark: ProcessMark,
 }
 
-/// Starts a run whose mark is handed out before the agent does anything.
+/// Starts a run and hands out its process mark before the agent starts.
 pub(crate) fn start_marked(
     agent: &Agent,
     executable: &Path,
@@ -165,7 +165,7 @@ pub(crate) fn start_marked(
     let guarded = start(agent, executable, prepared, cancel)?;
     let mark = ProcessMark::of(guarded.id(), &prepared.run).map_err(no_guard)?;
     started(&mark);
-    // Whoever could not store the mark stops the run.
+    // The callback cancels the run when it could not store the mark.
     if cancel.is_cancelled() {
         return Err(explain::cancelled(agent));
     }
@@ -174,38 +174,38 @@ pub(crate) fn start_marked(
 }
 
 impl Marked {
-    /// Ends whatever is left of the run, also when its guard was lost.
+    /// Kills the processes that are left of the run, even if its guard was killed.
     pub(crate) fn finish(self) {
         self.guarded.finish();
-        // What cannot be killed hangs in the kernel; the mark is still known to who stored it.
+        // A process that cannot be killed hangs in the kernel; the stored mark still names it.
         let _ = end_survivors(&self.mark);
     }
 }
 
-/// When a time is over that begins now.
+/// The end of a period that begins now.
 pub(crate) fn deadline(time: Duration) -> Instant {
     Instant::now() + time.min(FOR_EVER)
 }
 
-/// How an agent is listened to.
+/// The limits of the loop that reads an agent's output.
 pub(crate) struct Listening<'a> {
     pub(crate) agent: &'a Agent,
-    /// When it is over.
+    /// The deadline.
     pub(crate) deadline: Instant,
-    /// How long it may be silent, when it cannot be silent and alive for longer.
+    /// The idle timeout, for agents that print progress.
     pub(crate) idle: Option<Duration>,
-    /// How much it may print.
+    /// The most it may print.
     pub(crate) most_bytes: usize,
-    /// How much of what is said on standard error is kept, from its end.
+    /// How much of standard error is kept, from its end.
     pub(crate) most_stderr: usize,
     pub(crate) cancel: &'a CancellationToken,
-    pub(crate) said: &'a dyn Fn(Said<'_>),
+    pub(crate) said: &'a dyn Fn(OutputEvent<'_>),
 }
 
-/// Listens to the agent until it ends, or fails when it has to be stopped.
+/// Reads the output of the agent until it exits; fails when it has to be stopped.
 pub(crate) fn listen(
     listening: &Listening<'_>,
-    guarded: &mut Guarded,
+    guarded: &mut GuardedProcess,
     reader: Reader,
     mut disk: Option<Disk<'_>>,
 ) -> Result<Ran, CallFailure> {
@@ -221,12 +221,12 @@ pub(crate) fn listen(
             break ended;
         }
     };
-    // What it printed last is still in the pipes; a survivor elsewhere than on Linux could keep them open.
+    // The last output is still in the pipes. Outside Linux a surviving child could keep them open.
     while listener.drain()? {}
     Ok(Ran { ended, reader: listener.reader, stderr: listener.stderr })
 }
 
-/// Takes what an agent prints and keeps the limits on it.
+/// Reads the pipes of an agent and enforces the limits on them.
 struct Listener<'a> {
     listening: &'a Listening<'a>,
     stdout: Option<ChildStdout>,
@@ -239,7 +239,7 @@ struct Listener<'a> {
 }
 
 impl<'a> Listener<'a> {
-    fn new(listening: &'a Listening<'a>, guarded: &mut Guarded, reader: Reader) -> Result<Self, CallFailure> {
+    fn new(listening: &'a Listening<'a>, guarded: &mut GuardedProcess, reader: Reader) -> Result<Self, CallFailure> {
         let broken = || explain::no_guard(listening.agent, &io::ErrorKind::BrokenPipe.into());
         let (stdout, stderr) = guarded.outputs().ok_or_else(broken)?;
         Ok(Self {
@@ -268,8 +268,8 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Waits a moment for output or for news from the guard: how the agent ended.
-    fn listen(&mut self, guarded: &mut Guarded, time: Duration) -> Result<Option<Ended>, CallFailure> {
+    /// Polls for output and for the exit status from the guard.
+    fn listen(&mut self, guarded: &mut GuardedProcess, time: Duration) -> Result<Option<Ended>, CallFailure> {
         let ready = self.wait(Some(guarded), time)?;
         self.take(ready)?;
         if !ready.line {
@@ -278,14 +278,14 @@ impl<'a> Listener<'a> {
         guarded.hear().map_err(|error| explain::no_guard(self.listening.agent, &error))
     }
 
-    /// Takes what can be taken without waiting; false when there is nothing more.
+    /// Reads what is available without blocking; false at the end of both pipes.
     fn drain(&mut self) -> Result<bool, CallFailure> {
         let ready = self.wait(None, Duration::ZERO)?;
         self.take(ready)?;
         Ok(ready.stdout || ready.stderr)
     }
 
-    fn wait(&self, guarded: Option<&Guarded>, time: Duration) -> Result<Ready, CallFailure> {
+    fn wait(&self, guarded: Option<&GuardedProcess>, time: Duration) -> Result<Ready, CallFailure> {
         let mut handles: Vec<PollFd<'_>> = Vec::with_capacity(3);
         handles.extend(self.stdout.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         handles.extend(self.stderr_pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
@@ -344,7 +344,7 @@ fn read_some(pipe: &mut Option<impl Read>, buffer: &mut [u8]) -> usize {
     n_bytes
 }
 
-/// Keeps an eye on how much an agent writes.
+/// Measures the disk usage of an agent.
 pub(crate) struct Disk<'a> {
     folders: Vec<&'a Path>,
     may_grow: u64,
@@ -353,7 +353,7 @@ pub(crate) struct Disk<'a> {
 }
 
 impl<'a> Disk<'a> {
-    /// Counts what is in these folders now.
+    /// Starts from the current usage of these folders.
     pub(crate) fn new(folders: Vec<&'a Path>, may_grow: u64) -> Self {
         let most = n_bytes(&folders).saturating_add(may_grow);
         Self { folders, may_grow, most, next: Instant::now() + DISK_TICK }
@@ -365,17 +365,17 @@ impl<'a> Disk<'a> {
             return false;
         }
         let is_full = n_bytes(&self.folders) > self.most;
-        // A large tree takes time to look through; that must not become our main work.
+        // Walking a large tree takes time, so the pause grows with it.
         self.next = Instant::now() + (started.elapsed() * 20).max(DISK_TICK);
         is_full
     }
 }
 
 fn n_bytes(folders: &[&Path]) -> u64 {
-    folders.iter().map(|folder| area::n_bytes(folder)).fold(0, u64::saturating_add)
+    folders.iter().map(|folder| scratch_folder::n_bytes(folder)).fold(0, u64::saturating_add)
 }
 
-/// What was read counts when the agent ended well and says nothing of an error.
+/// The parsed output counts when the agent exited successfully and reports no error.
 pub(crate) fn judge<T>(
     agent: &Agent,
     ended: Ended,

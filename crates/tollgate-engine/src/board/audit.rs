@@ -20,7 +20,7 @@ use super::work::boundary;
 use super::{Board, Part, Refused, announce};
 use crate::failure::Failure;
 use crate::history::{self, Export};
-use crate::reviewer::tape::{self, Told};
+use crate::reviewer::recording::{self, RecordedExchange};
 use crate::store::board::{IterationRow, ProjectRow};
 use crate::store::{DismissalRow, Run};
 
@@ -48,7 +48,7 @@ pub struct ReviewAttempt {
     /// The file of the transcript.
     pub file: PathBuf,
     /// The exchanges, in order.
-    pub told: Vec<Told>,
+    pub told: Vec<RecordedExchange>,
     /// The number of omitted exchanges.
     pub n_more: usize,
     /// The error that prevented reading it.
@@ -221,7 +221,7 @@ fn read_try(file: PathBuf) -> ReviewAttempt {
     }
 }
 
-fn read_record(file: &Path) -> Result<Vec<Told>, String> {
+fn read_record(file: &Path) -> Result<Vec<RecordedExchange>, String> {
     let mut bytes = Vec::new();
     let mut reading = File::open(file).map_err(|error| format!("the record cannot be read: {error}"))?;
     let read = reading.by_ref().take(MAX_RECORD + 1).read_to_end(&mut bytes);
@@ -230,11 +230,11 @@ fn read_record(file: &Path) -> Result<Vec<Told>, String> {
         return Err(format!("the record is larger than {} bytes", grouped(MAX_RECORD)));
     }
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let (tape, _) = tape::read(&name, &bytes).map_err(|Failure { message, .. }| message)?;
-    Ok(tape.told())
+    let (recording, _) = recording::read(&name, &bytes).map_err(|Failure { message, .. }| message)?;
+    Ok(recording.exchanges())
 }
 
-fn shorten(told: &mut Told) {
+fn shorten(told: &mut RecordedExchange) {
     let texts = [&mut told.system, &mut told.question];
     let reply = match &mut told.reply {
         Ok(reply) => &mut reply.text,

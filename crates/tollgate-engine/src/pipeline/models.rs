@@ -30,13 +30,13 @@ use super::prior::MappedPrior;
 use crate::config::Settings;
 use crate::failure::{self, Failure};
 use crate::forge::local::Local;
-use crate::held::Held;
-use crate::reviewer::ask::{self, Done, Job, Member, NotSaid, Terms};
+use crate::redaction::Redactor;
+use crate::reviewer::ask::{self, AskError, AskOptions, CallJob, CallResult, Member};
 use crate::reviewer::call::Question;
+use crate::reviewer::prepared::{self, PreparedReviewer};
 use crate::reviewer::prompts::Prompts;
 use crate::reviewer::provider::Net;
-use crate::reviewer::tape::Tape;
-use crate::reviewer::team::{self, Prepared};
+use crate::reviewer::recording::Recording;
 use crate::reviewer::tokens;
 
 mod call_plan;
@@ -58,7 +58,7 @@ use statements::Statements;
 /// How models and agents are asked.
 pub struct ModelOptions<'a> {
     /// Records exchanges, or replays them.
-    pub tape: Tape,
+    pub recording: Recording,
     /// The random number in the boundary around untrusted text, which the text therefore cannot forge.
     pub boundary: u64,
     /// True to write the prompts without sending them.
@@ -89,7 +89,7 @@ impl<'a> ModelOptions<'a> {
     #[must_use]
     pub fn without_models() -> Self {
         Self {
-            tape: Tape::Off,
+            recording: Recording::Off,
             boundary: 0,
             only_print: false,
             disabled: None,
@@ -222,8 +222,8 @@ impl ModelReview {
 
 /// Models and agents, with everything that their prompts are made of.
 pub(super) struct PreparedModels {
-    team: Vec<Prepared>,
-    held: Held,
+    team: Vec<PreparedReviewer>,
+    redactor: Redactor,
     shared: PromptContext,
     prefetched: Prefetched,
     notes: Vec<String>,
@@ -232,25 +232,25 @@ pub(super) struct PreparedModels {
 impl PreparedModels {
     fn gather(context: &ModelContext<'_>, change: &Change, inputs: &PromptInputs<'_>) -> Result<Self, Failure> {
         let settings = context.settings;
-        let team: Vec<Prepared> =
-            settings.reviewers.iter().map(|chosen| team::prepare(chosen, context.options.variable)).collect();
+        let team: Vec<PreparedReviewer> =
+            settings.reviewers.iter().map(|chosen| prepared::prepare(chosen, context.options.variable)).collect();
         check_prices(&team, settings)?;
         let mut notes = Vec::new();
         let mut prefetched = prefetch::prefetch(context, change);
         let shared = PromptContext::gather(context, change, inputs, &mut prefetched, &mut notes);
-        let held = Held::new(team.iter().flat_map(|member| member.keys.iter().cloned()).collect());
-        Ok(Self { team, held, shared, prefetched, notes })
+        let redactor = Redactor::new(team.iter().flat_map(|member| member.keys.iter().cloned()).collect());
+        Ok(Self { team, redactor, shared, prefetched, notes })
     }
 
     fn plan(&self, context: &ModelContext<'_>, inputs: &PromptInputs<'_>, findings: &[Finding]) -> Vec<PlannedCalls> {
         let Prefetched { files, analysis, skipped, known, .. } = &self.prefetched;
         let settings = context.settings;
         let inputs = PlanInputs { files, analysis, known, skipped, findings, inputs, settings };
-        self.team.iter().map(|member| inputs.plan(member, &self.team, &self.shared, &self.held)).collect()
+        self.team.iter().map(|member| inputs.plan(member, &self.team, &self.shared, &self.redactor)).collect()
     }
 
     fn ask(self, context: &ModelContext<'_>, change: &Change, plans: &[PlannedCalls]) -> ModelResults {
-        let Self { team, held, notes, shared, prefetched: Prefetched { files, .. } } = self;
+        let Self { team, redactor, notes, shared, prefetched: Prefetched { files, .. } } = self;
         let mut results = ModelResults { notes, ..ModelResults::default() };
         for (member, planned) in team.iter().zip(plans) {
             let problems = planned.prompt.problems.iter();
@@ -289,7 +289,7 @@ impl PreparedModels {
                 results.missed.entry(hunk).or_insert_with(why);
             }
         }
-        let done = call_all(context, change, team, &jobs, &held);
+        let done = call_all(context, change, team, &jobs, &redactor);
         collect(&mut results, &files, plans, &jobs, done, &names);
         fixes::check(context, change, &files, &mut results.findings);
         results
@@ -297,7 +297,7 @@ impl PreparedModels {
 }
 
 /// Fails when there is a budget in money and the price of a reviewer is not known.
-fn check_prices(team: &[Prepared], settings: &Settings) -> Result<(), Failure> {
+fn check_prices(team: &[PreparedReviewer], settings: &Settings) -> Result<(), Failure> {
     match team.iter().find(|member| member.price.is_none()) {
         Some(member) if settings.budget.usd.is_some() => Err(failure::no_price(&member.name)),
         _ => Ok(()),
@@ -316,7 +316,7 @@ fn places(file: &FileDiff, hunk: &Hunk) -> Vec<Location> {
 }
 
 /// One job for each call and pass, riskier calls first across all reviewers.
-fn jobs(team: &[Prepared], plans: &[PlannedCalls], files: &[FileDiff], schema: &Value) -> Vec<Job> {
+fn jobs(team: &[PreparedReviewer], plans: &[PlannedCalls], files: &[FileDiff], schema: &Value) -> Vec<CallJob> {
     let mut jobs = Vec::new();
     for (member, planned) in plans.iter().enumerate() {
         for pass in 1..=team[member].passes {
@@ -331,7 +331,7 @@ fn jobs(team: &[Prepared], plans: &[PlannedCalls], files: &[FileDiff], schema: &
                 };
                 let n_tokens = planned_call.tokens + planned.overhead;
                 let about = first.map(|path| path.to_string()).unwrap_or_default();
-                jobs.push(Job { member, pass, call, question, n_tokens, about });
+                jobs.push(CallJob { member, pass, call, question, n_tokens, about });
             }
         }
     }
@@ -340,7 +340,7 @@ fn jobs(team: &[Prepared], plans: &[PlannedCalls], files: &[FileDiff], schema: &
 }
 
 /// Splits off the jobs beyond the token budget. Plans keep to it by an estimate; near the limit the tokens are counted.
-fn within_budget(mut jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Vec<Job>) {
+fn within_budget(mut jobs: Vec<CallJob>, limit: usize) -> (Vec<CallJob>, Vec<CallJob>) {
     let estimated: usize = jobs.iter().map(|job| job.n_tokens).sum();
     if estimated < limit / 10 * 9 {
         return (jobs, Vec::new());
@@ -358,7 +358,13 @@ fn within_budget(mut jobs: Vec<Job>, limit: usize) -> (Vec<Job>, Vec<Job>) {
 }
 
 /// Makes all calls and reports their progress.
-fn call_all(context: &ModelContext<'_>, change: &Change, team: Vec<Prepared>, jobs: &[Job], held: &Held) -> Vec<Done> {
+fn call_all(
+    context: &ModelContext<'_>,
+    change: &Change,
+    team: Vec<PreparedReviewer>,
+    jobs: &[CallJob],
+    redactor: &Redactor,
+) -> Vec<CallResult> {
     let net = Net::new();
     let budget = &context.settings.budget;
     let names: Vec<String> = team.iter().map(|member| member.name.clone()).collect();
@@ -367,13 +373,13 @@ fn call_all(context: &ModelContext<'_>, change: &Change, team: Vec<Prepared>, jo
         let (forge, head) = (context.forge.clone(), change.head.clone());
         let tree = Box::new(move |into: &std::path::Path| forge.export_after(&head, into));
         let (name, price) = (member.name.clone(), member.price);
-        let backend = member.backend(&context.options.tape, &net, tree, context.executable.to_owned());
+        let backend = member.backend(&context.options.recording, &net, tree, context.executable.to_owned());
         members.push(Member { name, backend, price });
     }
-    let terms = Terms {
+    let terms = AskOptions {
         members: &members,
-        tape: &context.options.tape,
-        held,
+        recording: &context.options.recording,
+        redactor,
         deadline: Instant::now() + budget.time,
         idle: budget.idle,
         parallel: budget.parallel,
@@ -392,8 +398,8 @@ fn collect(
     results: &mut ModelResults,
     files: &[FileDiff],
     plans: &[PlannedCalls],
-    jobs: &[Job],
-    done: Vec<Done>,
+    jobs: &[CallJob],
+    done: Vec<CallResult>,
     names: &[String],
 ) {
     let mut runs: Vec<ReviewerRun> = names.iter().map(|name| ReviewerRun::new(name)).collect();
@@ -493,7 +499,9 @@ impl PassClaims {
         };
         results.findings.extend(verified.findings.into_iter().map(passed));
         let withheld = verified.withheld.into_iter();
-        results.withheld.extend(withheld.map(|held| WithheldFinding { finding: passed(held.finding), ..held }));
+        results
+            .withheld
+            .extend(withheld.map(|withheld| WithheldFinding { finding: passed(withheld.finding), ..withheld }));
     }
 }
 
@@ -510,7 +518,7 @@ fn add_around(around: &mut HashMap<usize, Vec<(u32, String)>>, plan: &Plan, call
     }
 }
 
-impl NotSaid {
+impl AskError {
     fn words(&self) -> (String, Option<String>) {
         match self {
             Self::Failed(failure) => (failure.message.clone(), failure.hint.clone()),
@@ -540,7 +548,7 @@ pub(super) fn mark_missed(coverage: &mut Coverage, change: &Change, missed: &BTr
 mod tests {
     use super::*;
 
-    fn job(call: usize, part: &str, n_tokens: usize) -> Job {
+    fn job(call: usize, part: &str, n_tokens: usize) -> CallJob {
         let question = Question {
             system: "s".to_owned(),
             shared: "t".to_owned(),
@@ -548,7 +556,7 @@ mod tests {
             schema: serde_json::Value::Null,
             repair: None,
         };
-        Job { member: 0, pass: 1, call, question, n_tokens, about: String::new() }
+        CallJob { member: 0, pass: 1, call, question, n_tokens, about: String::new() }
     }
 
     #[test]

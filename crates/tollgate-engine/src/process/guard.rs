@@ -1,22 +1,22 @@
-//! A guard between this program and an agent, so that nothing an agent starts outlives its use.
+//! The guard process between this program and an agent, which lets no descendant of the agent outlive the run.
 //!
 //! The guard is this very program, started with a hidden argument in a session of its own. Its standard input is a
 //! socket, the lifeline: when it closes, because the work is done, was stopped, or because we were killed, the guard
-//! ends the agent in stages (SIGINT, SIGTERM, SIGKILL), kills whatever else is left of it, and removes the agent's
-//! throw-away folder. On Linux it adopts orphans, and where the kernel lets it, it is the first process of a PID
-//! namespace (by way of `unshare`), which takes everything along even when the guard itself is killed.
+//! stops the agent in stages (SIGINT, SIGTERM, SIGKILL), kills its remaining descendants, and removes its scratch
+//! folder. On Linux it is a subreaper, and where the kernel permits, it is the first process of a PID namespace (by way of
+//! `unshare`), whose processes die even when the guard itself is killed.
 //!
-//! A guard that is told to hold waits for `go` on the lifeline before it starts the agent, so that a [`ProcessMark`] can
-//! be stored first, by which survivors are found after a crash. Any other word ends the agent and keeps the folder for a
-//! look. What the guard says on the lifeline, in lines:
+//! With `hold` the guard waits for `go` on the lifeline before it starts the agent, so that a [`ProcessMark`] can be stored
+//! first, by which survivors are found after a crash. Any other message stops the agent and keeps the folder for
+//! inspection. The guard reports on the lifeline, in lines:
 //!
 //! ```text
 //! started 4711
 //! ended code 0
 //! ```
 //!
-//! It judges nothing: limits on time and output are kept by whoever started it. Where the agent works may be elsewhere
-//! than in the throw-away folder; there it removes nothing.
+//! The parent enforces the limits on time and output. When the working directory of the agent is outside of the scratch
+//! folder, the guard removes nothing in it.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,24 +24,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(unix)]
-mod keep;
+mod handle;
 mod mark;
 #[cfg(unix)]
 mod namespace;
 #[cfg(unix)]
-mod stand;
+mod supervise;
 #[cfg(target_os = "linux")]
 mod table;
 
 #[cfg(unix)]
-pub(crate) use keep::{Guarded, stop_all};
+pub(crate) use handle::{GuardedProcess, stop_all};
 pub use mark::{ProcessMark, RUN_VARIABLE, end_survivors};
 
 /// The hidden argument with which the program runs as a guard.
 pub const GUARD_ARGUMENT: &str = "__guard";
-/// What the folders begin with that a guard removes; it removes no other.
+/// The name prefix of scratch folders; a guard removes no others.
 pub(crate) const FOLDER_PREFIX: &str = "tollgate-agent-";
-/// The word for which a guard waits that is to hold.
+/// The message for which a guard with `hold` waits.
 pub(crate) const GO: &[u8; 3] = b"go\n";
 /// The guard's exit code when the agent could not be started.
 pub(crate) const NOT_STARTED: u8 = 126;
@@ -51,19 +51,19 @@ pub(crate) const NOT_STARTED: u8 = 126;
 /// `args` are those that follow [`GUARD_ARGUMENT`]. The result is the exit code, that of the agent.
 #[must_use]
 pub fn guard_main(args: &[OsString]) -> u8 {
-    let Some(duty) = Duty::of_arguments(args) else {
+    let Some(args) = GuardArgs::of_arguments(args) else {
         return 2;
     };
     #[cfg(unix)]
-    return stand::stand(&duty);
+    return supervise::supervise(&args);
     #[cfg(not(unix))]
     {
-        let _ = duty;
+        let _ = args;
         3
     }
 }
 
-/// Whether agents can be put into PID namespaces of their own here.
+/// True when agents can get PID namespaces of their own here.
 #[must_use]
 pub fn has_namespace() -> bool {
     #[cfg(unix)]
@@ -72,29 +72,29 @@ pub fn has_namespace() -> bool {
     false
 }
 
-/// What a guard is to do.
+/// The arguments of a guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Duty {
-    /// The throw-away folder to remove in the end.
+pub(crate) struct GuardArgs {
+    /// The scratch folder to remove in the end.
     pub(crate) remove: PathBuf,
-    /// Whether to be the first process of a PID namespace, where that can be had; the guard itself is not told.
+    /// True to run in a PID namespace, where possible; not passed to the guard itself.
     pub(crate) namespace: bool,
-    /// How long to wait after each signal.
+    /// The grace period after each signal.
     pub(crate) grace: Duration,
-    /// How large a file may become.
+    /// The largest file the agent may write.
     pub(crate) file_bytes: Option<u64>,
-    /// Whether to wait for [`GO`] before the agent is started.
+    /// True to wait for [`GO`] before the agent is started.
     pub(crate) hold: bool,
-    /// Where the agent works.
+    /// The working directory of the agent.
     pub(crate) folder: PathBuf,
-    /// What the agent gets as standard input.
+    /// The file for the agent's standard input.
     pub(crate) input: Option<PathBuf>,
     /// The agent and its arguments.
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
 }
 
-impl Duty {
+impl GuardArgs {
     /// The arguments that follow [`GUARD_ARGUMENT`]; none of them is secret.
     pub(crate) fn to_arguments(&self) -> Vec<OsString> {
         let number = |number: Option<u64>| OsString::from(number.map_or("-".to_owned(), |number| number.to_string()));
@@ -116,7 +116,7 @@ impl Duty {
             Some(bytes) => Some(bytes.to_str()?.parse().ok()?),
             None => None,
         };
-        let duty = Self {
+        let args = Self {
             remove: remove.into(),
             namespace: false,
             grace: Duration::from_millis(grace.to_str()?.parse().ok()?),
@@ -131,29 +131,29 @@ impl Duty {
             program: program.into(),
             args: args.to_vec(),
         };
-        is_throw_away(&duty.remove).then_some(duty)
+        is_scratch_folder(&args.remove).then_some(args)
     }
 }
 
-/// How an agent ended.
+/// The exit status of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// By itself, with this exit code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
-    /// With its guard, nobody knows how.
+    /// Its guard was killed, so the status is unknown.
     Unknown,
 }
 
 /// True for a folder that a guard may remove.
-fn is_throw_away(folder: &Path) -> bool {
+fn is_scratch_folder(folder: &Path) -> bool {
     folder.is_absolute() && folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FOLDER_PREFIX))
 }
 
-/// Removes a throw-away folder, also when an agent made parts of it unreadable.
+/// Removes a scratch folder, even when an agent made parts of it unreadable.
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
-    if !is_throw_away(folder) {
+    if !is_scratch_folder(folder) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     match std::fs::remove_dir_all(folder) {
@@ -166,7 +166,7 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives the folders below one their permissions back.
+/// Restores the permissions of all folders below one.
 fn open_up(folder: &Path) {
     let mut pending = vec![folder.to_owned()];
     while let Some(folder) = pending.pop() {
@@ -185,8 +185,8 @@ fn open_up(folder: &Path) {
 mod tests {
     use super::*;
 
-    fn duty() -> Duty {
-        Duty {
+    fn args() -> GuardArgs {
+        GuardArgs {
             remove: format!("/tmp/{FOLDER_PREFIX}x").into(),
             namespace: false,
             grace: Duration::from_millis(1500),
@@ -201,15 +201,15 @@ mod tests {
 
     #[test]
     fn a_duty_survives_the_way_through_the_arguments() {
-        let bare = Duty { file_bytes: None, hold: false, input: None, args: Vec::new(), ..duty() };
-        for duty in [duty(), bare] {
-            assert_eq!(Duty::of_arguments(&duty.to_arguments()), Some(duty));
+        let bare = GuardArgs { file_bytes: None, hold: false, input: None, args: Vec::new(), ..args() };
+        for args in [args(), bare] {
+            assert_eq!(GuardArgs::of_arguments(&args.to_arguments()), Some(args));
         }
     }
 
     #[test]
     fn a_guard_without_a_readable_duty_does_not_start() {
-        let arguments = duty().to_arguments();
+        let arguments = args().to_arguments();
         for n_arguments in 0..7 {
             assert_eq!(guard_main(&arguments[..n_arguments]), 2);
         }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_throw_away_folders_are_removed() {
+    fn only_scratch_folders_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         assert!(remove(folder.path()).is_err());
         assert!(folder.path().exists());

@@ -1,12 +1,12 @@
-//! How many files this program can still open, and whether something failed because it could not.
+//! Free file descriptors, and failures for lack of them.
 //!
-//! What fails for want of a handle says nothing about what was tried; it is worth another try when some are free.
+//! Such a failure is transient and is retried when descriptors are free.
 
 use std::io;
 
 use crate::failure::Failure;
 
-/// Handles that a piece of work, as a review or a commit, may need at once.
+/// File descriptors that one job, such as a review or a commit, may need at once.
 pub(crate) const FOR_WORK: u64 = 24;
 
 /// How many more files can be opened; `None` when that is not known.
@@ -15,7 +15,7 @@ pub(crate) fn n_free() -> Option<u64> {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
     match std::fs::read_dir("/proc/self/fd") {
         Ok(open) => Some(most.saturating_sub(open.count() as u64)),
-        // Not even this one.
+        // Not even this folder could be opened.
         Err(error) if is_shortage(&error) => Some(0),
         Err(_) => None,
     }
@@ -27,9 +27,9 @@ pub(crate) fn n_free() -> Option<u64> {
     None
 }
 
-/// True for a failure that names the want of handles, while there are few.
+/// True for a failure whose message names the lack of descriptors, while there are few.
 ///
-/// Both are asked for: what others print may name it, too.
+/// Both are required, because quoted output of other programs may name it, too.
 pub(crate) fn were_missing(failure: &Failure) -> bool {
     is_named(failure) && n_free().is_none_or(|n_free| n_free < 2 * FOR_WORK)
 }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_opened_is_one_less() {
-        // Other tests open files, too; so it is only known that there are some left, and not all.
+        // Other tests open files concurrently, so the exact number is unknown.
         let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let n_free = n_free().unwrap();
         assert!(n_free > 0 && most.is_some_and(|most| n_free < most), "{n_free} of {most:?}");

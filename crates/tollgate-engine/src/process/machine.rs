@@ -1,7 +1,7 @@
-//! The machine on which we run, as others know it who share a database with us.
+//! The name of this machine for servers that share a database.
 //!
 //! ```text
-//! build-7-5d41402a      what it is called, and a part of the number that it was given when it was set up
+//! build-7-5d41402a      the host name and a hash of the machine id
 //! ```
 
 use sha2::{Digest as _, Sha256};
@@ -9,19 +9,19 @@ use sha2::{Digest as _, Sha256};
 /// The longest name of a machine.
 const MAX_CHARS: usize = 64;
 
-/// The name of this machine, which it keeps when it is started anew.
+/// The name of this machine, stable across restarts.
 ///
-/// Containers of one image have the number in common, and usually not what they are called.
+/// Containers of one image share the machine id, but usually not the host name.
 #[must_use]
 pub(crate) fn name() -> String {
     let number = ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().find_map(|path| std::fs::read(path).ok());
-    // It is not for others to know as it stands.
+    // The machine id is confidential, so only a hash of it is used.
     let hash = Sha256::digest([b"tollgate machine ", number.as_deref().unwrap_or_default()].concat());
     let hash: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     format!("{}-{hash}", host())
 }
 
-/// What this machine is called by people.
+/// The host name.
 #[must_use]
 pub(super) fn host() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();

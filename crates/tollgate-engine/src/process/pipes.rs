@@ -1,18 +1,18 @@
 //! Reading both outputs of a child at once, up to a deadline.
 //!
-//! A child that fills one pipe while its parent waits for the other would stop for ever. Where the system can wait for
-//! both, that is done: two threads for each of the many short commands of a review cost more than the commands.
+//! A child that fills one pipe while its parent reads the other would deadlock. On Unix both are polled in one thread,
+//! because two threads for each of the many short git commands cost more than the commands.
 
 use std::io::{self, Read};
 use std::process::{ChildStderr, ChildStdout};
 use std::time::Instant;
 
-/// How reading ended.
+/// The end of reading.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Both outputs came to their end; the beginning of the errors.
+    /// Both outputs ended; the beginning of standard error.
     Whole(String),
-    /// Who takes the output has enough.
+    /// The consumer stopped it.
     Enough,
     /// The deadline passed.
     TooLate,
@@ -20,8 +20,8 @@ pub(crate) enum Ended {
 
 const CHUNK: usize = 64 * 1024;
 
-/// Reads both outputs to their end. `take` is given the first piece by piece and says whether to go on; of the second
-/// `max_stderr` bytes are kept.
+/// Reads both outputs to their end. `take` consumes standard output in chunks and returns whether to go on; of standard
+/// error `max_stderr` bytes are kept.
 #[cfg(unix)]
 pub(crate) fn read_both(
     stdout: ChildStdout,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_the_output_can_stop() {
+    fn the_consumer_of_the_output_can_stop() {
         assert_eq!(run("yes", LONG, &mut |_| false), Ended::Enough);
     }
 

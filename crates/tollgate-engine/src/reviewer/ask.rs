@@ -1,8 +1,8 @@
-//! Asking several reviewers about several parts of a change at once.
+//! Runs the calls to several reviewers in parallel, within a budget.
 //!
-//! Each [`Job`] is one question to one reviewer. Workers take jobs in their order, keep the budget, read what came
-//! back, and ask once more when it cannot be read. A job ends in an [`Answer`] that holds together, or in the reason
-//! why there is none; what it means for the verdict is not decided here.
+//! Each [`CallJob`] is one question to one reviewer. Worker threads take jobs in order, keep the budget, parse the replies,
+//! and ask for a repair once when a reply cannot be parsed. A job ends in a consistent [`Answer`], or in the reason why
+//! there is none; the verdict is decided elsewhere.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,125 +17,127 @@ use tollgate_core::verify::{self, Weight};
 use tollgate_core::{prompt, tokens};
 use tollgate_rules::text::mask::mask;
 
-use super::call::{Backend, CallFailure, Heard, Question, Repair, Reply, Stop, Usage, Watch, Why};
+use super::call::{
+    Backend, CallControl, CallFailure, CallProgress, FailureCause, Question, Repair, Reply, StopReason, Usage,
+};
 use super::provider::price::{self, Price};
-use super::tape::{Place, Tape};
-use crate::held::{Held, in_strings};
+use super::recording::{ExchangeId, Recording};
+use crate::redaction::{Redactor, map_strings};
 
-/// Somebody who can be asked.
+/// A reviewer with its backend.
 pub struct Member {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// How it is reached.
+    /// The transport to it.
     pub backend: Box<dyn Backend>,
-    /// What its tokens cost, where that is known.
+    /// The price of its tokens, if known.
     pub price: Option<Price>,
 }
 
 /// One question to one reviewer.
 #[derive(Debug)]
-pub struct Job {
-    /// Who is asked, by index.
+pub struct CallJob {
+    /// The index of the reviewer.
     pub member: usize,
-    /// For which time, from 1.
+    /// The number of the pass, from 1.
     pub pass: u32,
-    /// Which part of the change it is about, from 0.
+    /// The part of the change it is about, from 0.
     pub call: usize,
-    /// What is asked.
+    /// The question.
     pub question: Question,
-    /// About how many tokens that is.
+    /// The estimated number of tokens of the question.
     pub n_tokens: usize,
-    /// A file that it is about, to tell people.
+    /// A file that it is about, for progress events.
     pub about: String,
 }
 
-/// How a job ended.
+/// The result of a job.
 #[derive(Debug)]
-pub struct Done {
-    /// What was said, or why nothing was.
-    pub outcome: Result<Said, NotSaid>,
-    /// What it took.
+pub struct CallResult {
+    /// The answer, or why there is none.
+    pub outcome: Result<Said, AskError>,
+    /// The tokens it used.
     pub usage: Usage,
-    /// What it cost in US dollars, where that is known.
+    /// The cost in US dollars, if known.
     pub cost: Option<f64>,
-    /// When it ended, counted from when the asking began.
+    /// The time of its end, since the start of all jobs.
     pub ended: Duration,
-    /// Which model answered, where the other side says so.
+    /// The model that answered, if the provider reports it.
     pub model: Option<String>,
 }
 
-/// What was said.
+/// A parsed answer.
 #[derive(Debug)]
 pub struct Said {
-    /// What was said, read.
+    /// The answer.
     pub answer: Answer,
-    /// What is odd about it, for people.
+    /// Problems in it, for people.
     pub notes: Vec<String>,
 }
 
-/// Why nothing was said that can be used.
+/// Why a job has no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotSaid {
+pub enum AskError {
     /// The call failed.
     Failed(CallFailure),
-    /// What came back is no review; why, for people.
+    /// The reply is not a review; why, for people.
     NoReview(String),
-    /// It would have cost more than there is left, for people.
+    /// The call would exceed the budget; why, for people.
     OverBudget(String),
 }
 
-/// What all jobs of a review have in common.
-pub struct Terms<'a> {
-    /// Who can be asked.
+/// The options that all jobs of a review share.
+pub struct AskOptions<'a> {
+    /// The reviewers.
     pub members: &'a [Member],
-    /// Whether exchanges are kept or played again.
-    pub tape: &'a Tape,
-    /// Keys that must not be heard of.
-    pub held: &'a Held,
-    /// When all answers must be there.
+    /// Records exchanges, or replays them.
+    pub recording: &'a Recording,
+    /// Redacts our keys.
+    pub redactor: &'a Redactor,
+    /// The deadline of all jobs.
     pub deadline: Instant,
-    /// How long a call may be without a sign of life.
+    /// The idle timeout of a call.
     pub idle: Duration,
-    /// How many calls at a time.
+    /// The number of parallel calls.
     pub parallel: usize,
-    /// How many US dollars there are.
+    /// The budget in US dollars.
     pub usd: Option<f64>,
-    /// What of an answer keeps a change from passing, and so must hold together.
+    /// Which part of an answer keeps a change from passing, and so must be consistent.
     pub weight: Weight,
-    /// What was asked about beside findings.
+    /// The acceptance criteria that reviewers answer for.
     pub criteria: &'a [Criterion],
-    /// Stops everything.
+    /// Cancels all jobs.
     pub cancel: &'a CancellationToken,
 }
 
-/// How the asking goes.
+/// A progress event of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sign {
-    /// A job was begun.
+pub enum JobEvent {
+    /// A job has started.
     Begun {
-        /// Which one, by index.
+        /// The index of the job.
         job: usize,
     },
-    /// There is a sign of life from a job.
-    Heard {
-        /// Which one, by index.
+    /// The call of a job made progress.
+    CallProgress {
+        /// The index of the job.
         job: usize,
-        /// What was heard.
-        heard: Heard,
+        /// The progress event of the call.
+        heard: CallProgress,
     },
     /// A job ended.
     Ended {
-        /// Which one, by index.
+        /// The index of the job.
         job: usize,
-        /// What it took.
+        /// The tokens it used.
         usage: Usage,
     },
 }
 
-/// Asks all there is to ask. The results are in the order of the jobs. `signs` is called on this thread.
-pub fn all(jobs: &[Job], terms: &Terms<'_>, signs: &mut dyn FnMut(Sign)) -> Vec<Done> {
+/// Runs all jobs. The results are in the order of the jobs. `signs` is called on this thread.
+pub fn all(jobs: &[CallJob], terms: &AskOptions<'_>, signs: &mut dyn FnMut(JobEvent)) -> Vec<CallResult> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Done>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    let done: Mutex<Vec<Option<CallResult>>> = Mutex::new(jobs.iter().map(|_| None).collect());
     let purse = Purse { left: terms.usd.map(Mutex::new) };
     let broken = Mutex::new(HashSet::new());
     let (sender, receiver) = mpsc::channel();
@@ -149,7 +151,7 @@ pub fn all(jobs: &[Job], terms: &Terms<'_>, signs: &mut dyn FnMut(Sign)) -> Vec<
                     let Some(job) = jobs.get(index) else { break };
                     let mut ended = one(index, job, terms, purse, broken, &sender);
                     ended.ended = started.elapsed();
-                    let _ = sender.send(Sign::Ended { job: index, usage: ended.usage });
+                    let _ = sender.send(JobEvent::Ended { job: index, usage: ended.usage });
                     done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(ended);
                 }
             });
@@ -160,16 +162,18 @@ pub fn all(jobs: &[Job], terms: &Terms<'_>, signs: &mut dyn FnMut(Sign)) -> Vec<
         }
     });
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.into_iter().map(|done| done.unwrap_or_else(|| Done::never_begun("the review was stopped before"))).collect()
+    done.into_iter()
+        .map(|done| done.unwrap_or_else(|| CallResult::never_begun("the review was stopped before")))
+        .collect()
 }
 
-/// How much money there is left for calls that have not begun.
+/// The part of the budget that is left for calls that have not begun.
 struct Purse {
     left: Option<Mutex<f64>>,
 }
 
 impl Purse {
-    /// Takes what a call will cost about; says so when there is not enough.
+    /// Reserves the estimated cost of a call; fails when the budget does not suffice.
     fn take(&self, amount: f64) -> Result<(), f64> {
         let Some(left) = &self.left else { return Ok(()) };
         let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,75 +191,75 @@ impl Purse {
     }
 }
 
-/// An answer is taken to be no longer than this before it is there.
+/// The number of output tokens that a cost estimate assumes.
 const EXPECTED_OUTPUT: u64 = 1_500;
 
 fn one(
     index: usize,
-    job: &Job,
-    terms: &Terms<'_>,
+    job: &CallJob,
+    terms: &AskOptions<'_>,
     purse: &Purse,
     broken: &Mutex<HashSet<usize>>,
-    signs: &Sender<Sign>,
-) -> Done {
+    signs: &Sender<JobEvent>,
+) -> CallResult {
     let member = &terms.members[job.member];
     let expected = Usage { input: job.n_tokens as u64, output: EXPECTED_OUTPUT, cached: 0 };
     let expected = member.price.as_ref().map_or(0.0, |price| price::cost(&expected, price));
     if terms.cancel.is_cancelled() {
-        return Done::never_begun("the review was stopped before");
+        return CallResult::never_begun("the review was stopped before");
     }
-    // Where the set-up is wrong for one call it is wrong for all, and each would take its time to find out.
+    // A wrong configuration fails every call of a reviewer, so its remaining jobs are not tried.
     if broken.lock().unwrap_or_else(PoisonError::into_inner).contains(&job.member) {
-        return Done::never_begun("its first call showed that it cannot be");
+        return CallResult::never_begun("its first call showed that it cannot be");
     }
     if let Err(left) = purse.take(expected) {
         let total = terms.usd.unwrap_or_default();
-        return Done::not(NotSaid::OverBudget(format!(
+        return CallResult::not(AskError::OverBudget(format!(
             "over the budget of ${total:.2}: ${:.2} are left, and the call costs about ${expected:.2}",
             left.max(0.0)
         )));
     }
-    let _ = signs.send(Sign::Begun { job: index });
-    let heard = |heard: Heard| drop(signs.send(Sign::Heard { job: index, heard }));
-    let watch = Watch { deadline: terms.deadline, idle: terms.idle, cancel: terms.cancel, heard: &heard };
+    let _ = signs.send(JobEvent::Begun { job: index });
+    let heard = |heard: CallProgress| drop(signs.send(JobEvent::CallProgress { job: index, heard }));
+    let watch = CallControl { deadline: terms.deadline, idle: terms.idle, cancel: terms.cancel, heard: &heard };
     let mut talk = Talk { job, member, terms, watch, usage: Usage::default(), cost: None, model: None };
     let outcome = talk.run();
-    if let Err(NotSaid::Failed(CallFailure { why: Why::Setup, .. })) = &outcome {
+    if let Err(AskError::Failed(CallFailure { why: FailureCause::Setup, .. })) = &outcome {
         broken.lock().unwrap_or_else(PoisonError::into_inner).insert(job.member);
     }
     purse.put_back(expected - talk.cost.unwrap_or(0.0));
-    Done { outcome, usage: talk.usage, cost: talk.cost, ended: Duration::ZERO, model: talk.model }
+    CallResult { outcome, usage: talk.usage, cost: talk.cost, ended: Duration::ZERO, model: talk.model }
 }
 
-impl Done {
-    fn not(why: NotSaid) -> Self {
+impl CallResult {
+    fn not(why: AskError) -> Self {
         Self { outcome: Err(why), usage: Usage::default(), cost: None, ended: Duration::ZERO, model: None }
     }
 
     fn never_begun(why: &str) -> Self {
         let message = format!("it was not asked, because {why}");
-        Self::not(NotSaid::Failed(CallFailure { why: Why::Cancelled, message, hint: None, n_tries: 0 }))
+        Self::not(AskError::Failed(CallFailure { why: FailureCause::Cancelled, message, hint: None, n_tries: 0 }))
     }
 }
 
-/// One question, its answer, and at most one more question about that.
+/// One question, its answer, and at most one request for a repair.
 struct Talk<'a> {
-    job: &'a Job,
+    job: &'a CallJob,
     member: &'a Member,
-    terms: &'a Terms<'a>,
-    watch: Watch<'a>,
+    terms: &'a AskOptions<'a>,
+    watch: CallControl<'a>,
     usage: Usage,
     cost: Option<f64>,
     model: Option<String>,
 }
 
 impl Talk<'_> {
-    fn run(&mut self) -> Result<Said, NotSaid> {
+    fn run(&mut self) -> Result<Said, AskError> {
         let shared = &self.job.question.shared;
         let reply = self.ask(1, &self.job.question)?;
         let problem = match read(&reply, shared, self.terms) {
             Ok(said) => return Ok(said),
-            Err(Unread::Final(why)) => return Err(NotSaid::NoReview(why)),
+            Err(Unread::Final(why)) => return Err(AskError::NoReview(why)),
             Err(Unread::Repairable(problem)) => problem,
         };
         let repair = Repair { answer: text_of(&reply), request: prompt::repair(&problem) };
@@ -267,23 +271,24 @@ impl Talk<'_> {
                 Ok(said)
             }
             Err(Unread::Final(why) | Unread::Repairable(why)) => {
-                Err(NotSaid::NoReview(format!("neither its answer nor a second one could be read: {why}")))
+                Err(AskError::NoReview(format!("neither its answer nor a second one could be read: {why}")))
             }
         }
     }
 
-    fn ask(&mut self, round: u32, question: &Question) -> Result<Reply, NotSaid> {
-        let place = Place { reviewer: self.member.name.clone(), pass: self.job.pass, call: self.job.call + 1, round };
+    fn ask(&mut self, round: u32, question: &Question) -> Result<Reply, AskError> {
+        let place =
+            ExchangeId { reviewer: self.member.name.clone(), pass: self.job.pass, call: self.job.call + 1, round };
         let ask = || {
             let reply = self.member.backend.ask(question, &self.watch);
             reply
-                .map(|reply| hidden(reply, self.terms.held))
-                .map_err(|failure| hidden_failure(failure, self.terms.held))
+                .map(|reply| hidden(reply, self.terms.redactor))
+                .map_err(|failure| hidden_failure(failure, self.terms.redactor))
         };
-        let reply = self.terms.tape.exchange(&place, question, ask).map_err(NotSaid::Failed)?;
+        let reply = self.terms.recording.exchange(&place, question, ask).map_err(AskError::Failed)?;
         let usage = counted(question, &reply);
         self.usage.add(usage);
-        // Nobody pays us for a review: such a cost would raise the budget.
+        // A negative cost would raise the budget.
         let told = reply.cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
         let cost = told.or_else(|| self.member.price.as_ref().map(|price| price::cost(&usage, price)));
         self.cost = match (self.cost, cost) {
@@ -295,7 +300,7 @@ impl Talk<'_> {
     }
 }
 
-/// What a reply took; estimated where the other side does not say.
+/// The tokens of a reply; estimated when the provider does not report them.
 fn counted(question: &Question, reply: &Reply) -> Usage {
     if reply.usage.input > 0 || reply.usage.output > 0 {
         return reply.usage;
@@ -305,17 +310,17 @@ fn counted(question: &Question, reply: &Reply) -> Usage {
     Usage { input: input as u64, cached: 0, output: tokens::estimate(reply.text.as_bytes()) as u64 }
 }
 
-/// Why a reply is no answer.
+/// Why a reply is not an answer.
 enum Unread {
-    /// Asking again would not help.
+    /// A repair would not help.
     Final(String),
-    /// It may have been a slip.
+    /// A repair may help.
     Repairable(String),
 }
 
-/// Reads a reply to a request that began with `shared`.
-fn read(reply: &Reply, shared: &str, terms: &Terms<'_>) -> Result<Said, Unread> {
-    if reply.stop == Stop::Refused {
+/// Parses a reply to a request that began with `shared`.
+fn read(reply: &Reply, shared: &str, terms: &AskOptions<'_>) -> Result<Said, Unread> {
+    if reply.stop == StopReason::Refused {
         return Err(Unread::Final("it would not answer".to_owned()));
     }
     if prompt::echoes_request(shared, &reply.text) {
@@ -323,7 +328,7 @@ fn read(reply: &Reply, shared: &str, terms: &Terms<'_>) -> Result<Said, Unread> 
     }
     let structured = reply.structured.as_ref().map(answer::read_structured);
     let read = match structured {
-        // What came beside a tool call that cannot be used may be an answer after all.
+        // The text beside an unusable tool call may still be an answer.
         Some(Err(_)) if !reply.text.trim().is_empty() => answer::read_with_criteria(&reply.text, terms.criteria),
         Some(read) => read,
         None => answer::read_with_criteria(&reply.text, terms.criteria),
@@ -332,13 +337,13 @@ fn read(reply: &Reply, shared: &str, terms: &Terms<'_>) -> Result<Said, Unread> 
         let why = problem.to_string();
         if problem.is_worth_repairing() { Unread::Repairable(why) } else { Unread::Final(why) }
     })?;
-    answer.truncated |= reply.stop == Stop::Length;
+    answer.truncated |= reply.stop == StopReason::Length;
     let note = verify::check_consistency(&answer, terms.weight).map_err(Unread::Final)?;
     let notes = answer.problems.iter().cloned().chain(note).collect();
     Ok(Said { answer, notes })
 }
 
-/// What was said, as text to be shown to the model again.
+/// The reply as text, to be quoted in the request for a repair.
 fn text_of(reply: &Reply) -> String {
     match &reply.structured {
         Some(value) if reply.text.trim().is_empty() => value.to_string(),
@@ -346,19 +351,19 @@ fn text_of(reply: &Reply) -> String {
     }
 }
 
-/// A text without the secrets it may hold: neither our keys nor what looks like anybody's.
-fn without_secrets(text: &str, held: &Held) -> String {
-    mask(&held.hide(text)).into_owned()
+/// Redacts our keys and everything that looks like a secret.
+fn without_secrets(text: &str, redactor: &Redactor) -> String {
+    mask(&redactor.redact(text)).into_owned()
 }
 
-fn hidden(reply: Reply, held: &Held) -> Reply {
-    let hide = |text: &str| without_secrets(text, held);
-    let structured = reply.structured.map(|value| in_strings(value, &hide));
+fn hidden(reply: Reply, redactor: &Redactor) -> Reply {
+    let hide = |text: &str| without_secrets(text, redactor);
+    let structured = reply.structured.map(|value| map_strings(value, &hide));
     Reply { text: hide(&reply.text), structured, model: reply.model.as_deref().map(hide), ..reply }
 }
 
-fn hidden_failure(failure: CallFailure, held: &Held) -> CallFailure {
-    let hide = |text: &str| without_secrets(text, held);
+fn hidden_failure(failure: CallFailure, redactor: &Redactor) -> CallFailure {
+    let hide = |text: &str| without_secrets(text, redactor);
     CallFailure { message: hide(&failure.message), hint: failure.hint.as_deref().map(hide), ..failure }
 }
 

@@ -1,38 +1,38 @@
 //! One question to a model or an agent.
 //!
-//! A [`Backend`] delivers a [`Question`] and brings back a [`Reply`]: it keeps the limits and retries what is worth
-//! retrying. It does not read the reply: what a model said is text until `core::answer` has read it.
+//! A [`Backend`] sends a [`Question`] and returns a [`Reply`]: it enforces timeouts and retries transient failures with
+//! backoff. It does not parse the reply; `core::answer` does.
 
 use serde_json::Value;
 
-pub use crate::call::{CallFailure, Heard, Reply, Stop, Usage, Watch, Why};
+pub use crate::call::{CallControl, CallFailure, CallProgress, FailureCause, Reply, StopReason, Usage};
 
-/// What a model is asked.
+/// A question to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Who it is to be and how it is to answer.
+    /// The system prompt: role and form of the answer.
     pub system: String,
-    /// What all questions of a review begin with: the project, the intent, what to look for.
+    /// The prefix that all questions of a review share: project, intent, focus. Providers cache it.
     pub shared: String,
-    /// What this question is about: its part of the change.
+    /// The part of the change that this question is about.
     pub part: String,
     /// The JSON Schema of the answer.
     pub schema: Value,
-    /// An answer that could not be read, when it is asked for once more.
+    /// The invalid answer to be repaired, when it is asked for once more.
     pub repair: Option<Repair>,
 }
 
-/// An answer that could not be read.
+/// An answer that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// What was answered.
+    /// The answer.
     pub answer: String,
-    /// What the model is told about it.
+    /// The instruction to the model.
     pub request: String,
 }
 
-/// Whoever can be asked: a provider's service or an agent's program.
+/// The transport to a reviewer: a provider's service or an agent's program.
 pub trait Backend: Send + Sync {
-    /// Asks and waits for the whole reply.
-    fn ask(&self, question: &Question, watch: &Watch<'_>) -> Result<Reply, CallFailure>;
+    /// Sends a question and waits for the complete reply.
+    fn ask(&self, question: &Question, watch: &CallControl<'_>) -> Result<Reply, CallFailure>;
 }

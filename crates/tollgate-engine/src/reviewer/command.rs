@@ -1,37 +1,37 @@
-//! Agents by command: a program that reads a prompt, looks around in the code, and prints an answer.
+//! The backend for agents: a program that reads a prompt, explores the code, and prints an answer.
 //!
-//! The reviewed change is hostile, and the agent may obey it. So an agent works in a throw-away copy of the reviewed
-//! commit without any agent configuration, with an environment of its own, behind a guard that leaves nothing of it
-//! running, within limits; afterwards the copy must be what it was. Its answer counts only when it ended well, reports
-//! no error, and changed nothing.
+//! The reviewed change is untrusted and may inject prompts. So an agent works in a temporary copy of the reviewed commit
+//! without agent configuration, in an environment of its own, behind a guard that leaves no process running, within
+//! limits; afterwards the digest of the copy must be the same. Its answer counts only when it exited successfully,
+//! reported no error, and changed nothing.
 //!
-//! What the agent said is read elsewhere; here it is text without our keys.
+//! The answer is parsed elsewhere; here it is text with our keys redacted.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::reviewer::call::{Backend, CallFailure, Question, Reply, Watch};
+use crate::reviewer::call::{Backend, CallControl, CallFailure, Question, Reply};
 
 #[cfg(unix)]
 mod ask;
 mod explain;
 mod prompt;
-mod seal;
 #[cfg(unix)]
 mod self_test;
 mod strip;
+mod tree_digest;
 
 pub use crate::agent::{Agent, AgentLimits, Key, Output, Preset, Probe, Program, PromptBy, probe};
 pub use prompt::PLACE;
 #[cfg(unix)]
 pub use self_test::{SelfTest, self_test};
 
-/// Where the files of the reviewed commit come from.
+/// The source of the files of the reviewed commit.
 pub trait Tree: Send + Sync {
     /// Writes the files of the reviewed commit into an empty folder.
     ///
-    /// Agent configuration and links that lead out of the folder are taken out afterwards.
+    /// Agent configuration and links that lead out of the folder are removed afterwards.
     fn write(&self, into: &Path) -> Result<(), Failure>;
 }
 
@@ -41,7 +41,7 @@ impl<F: Fn(&Path) -> Result<(), Failure> + Send + Sync> Tree for F {
     }
 }
 
-/// An agent that can be asked.
+/// An agent as a backend.
 pub struct CommandBackend {
     #[cfg_attr(not(unix), expect(dead_code, reason = "agents need Unix"))]
     agent: Agent,
@@ -58,7 +58,7 @@ impl fmt::Debug for CommandBackend {
 }
 
 impl CommandBackend {
-    /// An agent that looks at this tree; `executable` is this program, which guards it.
+    /// A backend that reviews this tree; `executable` is this program, which guards the agent.
     #[must_use]
     pub fn new(agent: Agent, tree: Box<dyn Tree>, executable: PathBuf) -> Self {
         Self { agent, tree, executable }
@@ -67,12 +67,12 @@ impl CommandBackend {
 
 impl Backend for CommandBackend {
     #[cfg(unix)]
-    fn ask(&self, question: &Question, watch: &Watch<'_>) -> Result<Reply, CallFailure> {
+    fn ask(&self, question: &Question, watch: &CallControl<'_>) -> Result<Reply, CallFailure> {
         ask::ask(&self.agent, &*self.tree, &self.executable, question, watch)
     }
 
     #[cfg(not(unix))]
-    fn ask(&self, _question: &Question, _watch: &Watch<'_>) -> Result<Reply, CallFailure> {
+    fn ask(&self, _question: &Question, _watch: &CallControl<'_>) -> Result<Reply, CallFailure> {
         Err(explain::not_here())
     }
 }

@@ -1,9 +1,8 @@
 //! The embedded reviewer: rules over code, text and the change itself.
 //!
-//! Text and change rules are linear scans and run here. Code rules parse what
-//! a stranger wrote, so they run in child processes with limits: a
-//! file that stalls or crashes its child is *not reviewed*, and nothing else
-//! is lost.
+//! Text and change rules are linear scans and run here. Code rules parse
+//! untrusted code, so they run in child processes with limits: a file that
+//! stalls or crashes its child is *not reviewed*, and the other files are.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -38,37 +37,37 @@ pub use child::child_main;
 pub use outline::{Outlined, enclose, parse_errors};
 pub use parent::SCAN_ARGUMENT;
 
-/// More hits in one file than this are not kept.
+/// The most hits that are kept per file.
 const MAX_HITS: usize = 2_000;
 
 /// Why a binary file is skipped.
 const BINARY: &str = "binary";
 
-/// What the embedded reviewer needs.
+/// A request to the embedded reviewer.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// What is under review.
+    /// The change under review.
     pub change: &'a Change,
-    /// How it is to be reviewed.
+    /// The settings of the review.
     pub settings: &'a Settings,
-    /// Where the user's own rules are.
+    /// The user's own rules.
     pub user_rules: &'a UserRules<'a>,
     /// The program to start for scanning, with [`SCAN_ARGUMENT`].
     pub executable: &'a Path,
-    /// What the author said of the change.
+    /// The author's declarations about the change.
     pub declared: ChangeContext<'a>,
     /// The part of the change to look at; `None` for all of it.
     pub part: Option<Part<'a>>,
-    /// Is told how many of how many files were scanned.
+    /// Receives how many of how many files were scanned.
     pub progress: &'a dyn Fn(usize, usize),
 }
 
-/// Where the user's own rules are.
+/// The source of the user's own rules.
 #[derive(Debug, Clone)]
 pub enum UserRules<'a> {
     /// In [`RULES_FOLDER`] below the top of a working tree, if there is one.
     Below(Option<&'a Path>),
-    /// Here, by path; what is no rule file is left out.
+    /// Texts by path; files that are no rules are left out.
     Texts(Vec<(String, Vec<u8>)>),
 }
 
@@ -77,34 +76,34 @@ pub enum UserRules<'a> {
 pub struct Part<'a> {
     /// True when one of these lines belongs to it.
     pub touches: &'a dyn Fn(&FilePath, LineRange, Side) -> bool,
-    /// Why the rest is not looked at, for people.
+    /// Why the rest is not reviewed, for people.
     pub otherwise: &'a str,
 }
 
-/// Answers that were given before, by what was asked.
+/// A cache of scan results.
 pub trait Remembered {
-    /// The name of a question, made of its parts; `None` when nothing is remembered.
+    /// The cache key of a request, made of its parts; `None` without a cache.
     fn key(&self, parts: &[&[u8]]) -> Option<Vec<u8>>;
-    /// The answer to a question, if it was asked before.
+    /// The cached hits for a key.
     fn recall(&mut self, key: &[u8]) -> Option<Vec<Hit>>;
-    /// Remembers an answer.
+    /// Adds hits to the cache.
     fn remember(&mut self, key: Vec<u8>, hits: &[Hit]);
 }
 
-/// What the embedded reviewer says.
+/// The answer of the embedded reviewer.
 #[derive(Debug, Default)]
 pub struct Answer {
     /// Its findings, in the order of the change.
     pub findings: Vec<Finding>,
-    /// What it looked at.
+    /// The hunks it reviewed.
     pub coverage: Coverage,
-    /// What people should know.
+    /// Notes for people.
     pub notes: Vec<String>,
     /// The names of the user's rules.
     pub user_rules: Vec<String>,
 }
 
-/// A way to the full text of a file after the change.
+/// Reads the full text of a file after the change.
 pub type ReadContent<'a> = dyn FnMut(&FileDiff, u64) -> Result<Content, Failure> + 'a;
 
 /// Reviews a change.
@@ -125,7 +124,7 @@ pub fn review(
 
     let mut found: Vec<(usize, Hit)> = Vec::new();
     let enabled = |id: &str| settings.rules.enabled(id);
-    // Of a binary file there is no text to read, but that it comes is worth a look.
+    // A binary file has no text, but rules about the change see that it was added.
     let has_text_rules = |index: usize| skipped[index].as_deref().is_none_or(|rule| rule == BINARY);
     let in_part = |file: &FileDiff| request.part.is_none_or(|part| part.touches_file(file));
     let is_asked = |index: usize, file: &FileDiff| has_text_rules(index) && in_part(file);
@@ -176,15 +175,14 @@ impl Part<'_> {
         let (path, side) =
             if hit.left { (file.old_path.as_ref(), Side::Left) } else { (file.new_path.as_ref(), Side::Right) };
         let path = FilePath::of_repo_path(path.unwrap_or(file.path()));
-        // A hit without lines of its own is about the file.
+        // A hit without lines is about the file.
         LineRange::new(hit.line_start, hit.line_end).is_none_or(|lines| (self.touches)(&path, lines, side))
     }
 }
 
-/// True when a rule could ask what else the repository holds, which costs a git process to know.
+/// True when a rule could need the paths of the repository, which costs a git process to list.
 ///
-/// Rules ask about fixes (is there a test?), manifests (is there a lock file?) and what is
-/// taken from a library (is it one?).
+/// Rules ask about fixes (is there a test?), manifests (is there a lock file?) and imports (is it a library?).
 #[must_use]
 pub fn asks_for_paths(change: &Change, declared: ChangeContext<'_>) -> bool {
     let takes_away = |path: &[u8]| [&b".rs"[..], b".py", b".go"].iter().any(|end| path.ends_with(end));
@@ -196,20 +194,20 @@ pub fn asks_for_paths(change: &Change, declared: ChangeContext<'_>) -> bool {
             }))
 }
 
-/// Reads the user's own rules; the first that cannot be used is a failure that names it.
+/// Compiles the user's own rules; fails with the name of the first invalid one.
 pub fn check_user_rules(root: Option<&Path>, executable: &Path, limits: Limits) -> Result<Vec<UserRuleInfo>, Failure> {
     let sources = root.map_or(Ok(Vec::new()), user::read_sources)?;
     pool::Pool::new(executable, limits).use_rules(sources)
 }
 
-/// Shows that a child can be started and answers.
+/// Checks that a child can be started and answers.
 pub fn self_test(executable: &Path, limits: Limits) -> Result<(), Failure> {
     let yaml = "id: self-test\nlanguage: Rust\nrule: { kind: macro_invocation }\n".to_owned();
     let source = RuleSource { path: "self-test".to_owned(), yaml };
     pool::Pool::new(executable, limits).use_rules(vec![source]).map(drop)
 }
 
-/// The rule by which a file is not looked at, if there is one.
+/// Why a file is not reviewed, if it is skipped.
 pub(crate) fn why_skipped(change: &Change, file: &FileDiff, settings: &Settings) -> Option<String> {
     let path = file.path();
     if !settings.paths.wants(&path.to_string()) {
@@ -252,7 +250,7 @@ fn plan(
     jobs
 }
 
-/// What the rules found, as findings; names that are not ours to use are dropped.
+/// Converts hits to findings; hits with unknown rule names are dropped.
 fn findings(
     change: &Change,
     found: Vec<(usize, Hit)>,
@@ -269,7 +267,7 @@ fn findings(
         let n_before = n_in_file.entry(index).or_default();
         *n_before += 1;
         if *n_before > MAX_HITS {
-            // What is not shown was not reviewed: the gate must not open on it.
+            // Dropped hits make the file *not reviewed*, so that the gate does not open on it.
             not_reviewed.insert(index, format!("it has more than {MAX_HITS} findings, and only those are shown"));
             continue;
         }
@@ -311,7 +309,7 @@ fn of_the_change(request: &Request<'_>, enabled: &dyn Fn(&str) -> bool) -> Vec<F
     wanted.filter_map(|(file, hit)| finding(hit, file, request.settings, &[])).collect()
 }
 
-/// One entry per hunk, or per file that has none, and what could not even be read.
+/// The coverage: one entry per hunk, or per file without hunks, and the unreadable files.
 fn coverage(
     change: &Change,
     skipped: &mut [Option<String>],

@@ -1,8 +1,8 @@
-//! Findings of other tools, brought into a review.
+//! Imports findings of other tools into a review.
 //!
-//! A linter speaks of whole files; what is on lines that the change does not touch
-//! is set apart. Paths are relative to the repository already: the formats'
-//! readers see to that. Secrets of the change that a tool quotes are made unreadable.
+//! A linter reports on whole files; its findings on lines that the change does
+//! not touch are withheld. Paths are relative to the repository already, by the
+//! parsers of the formats. Secrets of the change that a tool quotes are redacted.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -27,9 +27,9 @@ pub enum Scope {
 /// Findings of other tools, sorted by whether they are about the change.
 #[derive(Debug, Default)]
 pub struct Imported {
-    /// They are about the change.
+    /// Findings about the change.
     pub findings: Vec<Finding>,
-    /// They are not.
+    /// Findings outside of the change.
     pub withheld: Vec<WithheldFinding>,
 }
 
@@ -55,14 +55,14 @@ pub fn accept(findings: Vec<Finding>, files: &[FileDiff], scope: Scope) -> Impor
     imported
 }
 
-/// The finding without the secrets of the change that it quotes.
+/// Redacts the secrets of the change that a finding quotes.
 fn hidden(mut finding: Finding, secrets: &KnownSecrets) -> Finding {
     let hide = |text: &str| secrets.mask(text).into_owned();
     finding.summary = Summary::shorten(&hide(finding.summary.as_str())).0;
     finding.evidence = hide(&finding.evidence);
     finding.reason = finding.reason.as_deref().map(hide);
     finding.suggestion = finding.suggestion.as_deref().map(hide);
-    // A fix that had to be changed could not be applied any more, and fields that we do not know are whole or not there.
+    // A redacted fix could not be applied, and unknown fields are kept whole or not at all.
     let is_plain = |text: &str| matches!(secrets.mask(text), Cow::Borrowed(_));
     finding.fix = finding.fix.take().filter(|fix| is_plain(&fix.replacement));
     finding.extra.retain(|_, value| is_plain(&value.to_string()));

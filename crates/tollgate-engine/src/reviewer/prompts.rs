@@ -1,4 +1,4 @@
-//! Prompts that a team wrote itself.
+//! Custom prompts of a team.
 //!
 //! Two parts, each with a switch, in `settings.json` of the data folder and of the project; the project wins part by
 //! part, and a part that is switched off is the default:
@@ -12,29 +12,29 @@
 use serde_json::Value;
 use tollgate_core::prompt::template;
 
-/// The prompts that hold instead of the defaults.
+/// Custom prompts that replace the defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prompts {
-    /// Who the model is to be.
+    /// The system prompt.
     pub system: Option<String>,
-    /// How it is asked.
+    /// The template of the question.
     pub template: Option<String>,
-    /// Which source decided about each of them: the index of the one that sets it, or switches it off.
+    /// The source of each part: the index of the one that sets it or switches it off.
     pub from: From,
-    /// What cannot be used, and why.
+    /// Invalid parts, and why.
     pub notes: Vec<String>,
 }
 
-/// Which sources decided, by their index; none did where it is the default.
+/// The sources of the parts, by index; `None` for a default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct From {
-    /// About who the model is to be.
+    /// Of the system prompt.
     pub system: Option<usize>,
-    /// About how it is asked.
+    /// Of the template.
     pub template: Option<usize>,
 }
 
-/// Reads the prompts; each source has a name for people. A part that cannot be used is left to the source before it.
+/// Parses the prompts; each source has a name for people. An invalid part leaves that of the source before it.
 #[must_use]
 pub fn read(sources: &[(&str, &[u8])]) -> Prompts {
     let mut prompts = Prompts::default();
@@ -63,8 +63,7 @@ pub fn read(sources: &[(&str, &[u8])]) -> Prompts {
     prompts
 }
 
-/// Takes one part over; false when it is not there. Present and switched off means the default, whatever a source
-/// before says.
+/// Applies one part; false when it is absent. A part that is switched off restores the default over earlier sources.
 fn take(prompt: &mut Option<String>, part: &Value, check: impl Fn(&str) -> Result<(), String>) -> Result<bool, String> {
     let (Some(enabled), value) = (part["enabled"].as_bool(), part["value"].as_str()) else {
         return if part.is_null() { Ok(false) } else { Err("it has no `enabled` that is true or false".to_owned()) };
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_said_and_leaves_what_was_there() {
+    fn an_invalid_prompt_is_noted_and_leaves_the_earlier_one() {
         let on = |text: &str| format!(r#"{{"enabled":true,"value":"{text}"}}"#);
         check((&on("mine"), "null"), (&on(" "), &on("no variable")), (Some("mine"), None), 2);
         check(("7", "null"), (r#"{"enabled":true}"#, r#"{"enabled":"yes"}"#), (None, None), 3);

@@ -1,25 +1,26 @@
-//! Models behind an API: three protocols, any service that speaks one of them.
+//! Client for model APIs: three protocols, and any service that speaks one of them.
 //!
-//! A [`Connection`] says whom to ask and how; a [`Provider`] asks. It streams the answer and takes only a whole one,
-//! keeps the limits on time and size, tries again when that is worth it, and never lets the key out of its header.
-//! It does not read the answer.
+//! A [`Connection`] is the configuration of a service; a [`Provider`] is the client. It streams the answer and accepts only
+//! a complete one, enforces limits on time and size, retries with backoff, and sends the key in one header only. It does
+//! not parse the answer.
 //!
 //! ```text
-//! provider        the connection, and asking until there is an answer or no sense in asking
-//! exchange        one try: request, status, stream
-//! openai, anthropic, gemini    what is sent, and what the events mean
+//! provider        the connection, and the retry loop
+//! exchange        one attempt: request, status, stream
+//! openai, anthropic, gemini    the request bodies and events of each protocol
 //! sse, assembly   bytes to events, events to a reply
-//! trouble, manner what went wrong, how to ask otherwise
-//! key             the key that nobody sees
-//! preset, price   the well-known services, and what they cost
+//! error, capabilities   errors of an attempt, and the features that a service supports
+//! key             the API key
+//! preset, price   well-known services and their prices
 //! ```
 
 mod anthropic;
 mod assembly;
+mod capabilities;
+mod error;
 mod exchange;
 mod gemini;
 mod key;
-mod manner;
 mod openai;
 pub mod preset;
 pub mod price;
@@ -27,7 +28,6 @@ mod probe;
 mod sse;
 #[cfg(test)]
 mod tests;
-mod trouble;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -39,18 +39,18 @@ use reqwest::{RequestBuilder, Url};
 use tollgate_core::prompt;
 use tollgate_core::visible::visible;
 
-use crate::held::Held;
-use crate::net::{self, patience};
-use crate::reviewer::call::{Backend, CallFailure, Heard, Question, Reply, Watch, Why};
-use manner::Manner;
-use trouble::{Again, Trouble};
+use crate::net::{self, backoff};
+use crate::redaction::Redactor;
+use crate::reviewer::call::{Backend, CallControl, CallFailure, CallProgress, FailureCause, Question, Reply};
+use capabilities::Capabilities;
+use error::{Again, Trouble};
 
 pub use crate::net::Net;
+pub use error::TOO_LONG;
 pub use key::{Key, KeyError};
 pub use probe::{Model, Probe, probe};
-pub use trouble::TOO_LONG;
 
-/// How a service is spoken to.
+/// The protocol of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// OpenAI's chat completions, spoken by most others as well.
@@ -61,44 +61,44 @@ pub enum Protocol {
     Gemini,
 }
 
-/// How an answer in the shape of the schema is asked for.
+/// How structured output is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Structured {
-    /// The service holds the model to the schema.
+    /// The service constrains the output to the schema.
     Schema,
     /// The model has to call a tool whose arguments have the schema.
     Tool,
-    /// Only in words.
+    /// By the prompt alone.
     #[default]
     None,
 }
 
-/// Whom to ask, and how.
+/// The configuration of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Connection {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub name: String,
-    /// How it is spoken to.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Where it is: `https://api.openai.com/v1`.
+    /// The base URL: `https://api.openai.com/v1`.
     pub base_url: String,
-    /// What opens it.
+    /// The API key.
     pub key: Option<Key>,
-    /// Where the key comes from, for hints: the name of an environment variable or of a file.
+    /// The source of the key, for hints: the name of an environment variable or of a file.
     pub key_from: Option<String>,
-    /// Which model is to answer.
+    /// The model.
     pub model: String,
-    /// How much it may write, thinking included where the service counts that.
+    /// The limit on output tokens, with reasoning where the service counts that.
     pub max_output_tokens: u32,
-    /// How an answer in the shape of the schema is asked for.
+    /// How structured output is requested.
     pub structured: Structured,
-    /// How freely it answers; newer models refuse to be told.
+    /// The temperature; newer models reject it.
     pub temperature: Option<f32>,
-    /// How often it is asked at most.
+    /// The maximum number of attempts.
     pub max_tries: u32,
-    /// How long to wait at most before the second try; twice as long before each further one.
+    /// The maximum backoff before the second attempt; doubled for each further one.
     pub back_off: Duration,
-    /// How long an answer may be.
+    /// The longest answer in bytes.
     pub max_reply_bytes: usize,
 }
 
@@ -124,7 +124,7 @@ impl Connection {
 
     /// The base URL, if a key may be sent there.
     fn url(&self) -> Result<Url, Trouble> {
-        let wrong = |what: &str| Trouble::new(Why::Setup, format!("the base URL of `{}` {what}", self.name));
+        let wrong = |what: &str| Trouble::new(FailureCause::Setup, format!("the base URL of `{}` {what}", self.name));
         let url = Url::parse(&self.base_url).ok().filter(Url::has_host).ok_or_else(|| {
             wrong(&format!("is no URL: `{}`", self.base_url)).hint("Write it as in `https://api.example.com/v1`.")
         })?;
@@ -155,7 +155,7 @@ impl Connection {
         Ok(url)
     }
 
-    /// The headers that say who asks.
+    /// The authentication headers.
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let (name, before) = match self.protocol {
@@ -173,53 +173,57 @@ impl Connection {
     }
 }
 
-/// A model that can be asked.
+/// The client of a service.
 #[derive(Debug)]
 pub struct Provider {
     connection: Connection,
     net: Net,
-    held: Held,
-    /// What the service turned out not to take.
-    manner: AtomicU8,
+    redactor: Redactor,
+    /// The features that the service has rejected so far.
+    capabilities: AtomicU8,
 }
 
 impl Provider {
-    /// Takes a connection that could work; nothing is sent yet.
+    /// Validates a connection; nothing is sent yet.
     pub fn new(connection: Connection, net: &Net) -> Result<Self, CallFailure> {
-        let provider =
-            Self { held: Key::held(&connection.key), connection, net: net.clone(), manner: AtomicU8::new(0) };
+        let provider = Self {
+            redactor: Key::redactor(&connection.key),
+            connection,
+            net: net.clone(),
+            capabilities: AtomicU8::new(0),
+        };
         match provider.connection.url() {
             Ok(_) => Ok(provider),
             Err(trouble) => Err(provider.failure(trouble, 0)),
         }
     }
 
-    /// Whom it asks.
+    /// The connection.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    fn manner(&self) -> Manner {
-        Manner::of_bits(self.manner.load(Ordering::Relaxed))
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::of_bits(self.capabilities.load(Ordering::Relaxed))
     }
 
-    /// The question as it goes out.
-    fn request(&self, question: &Question, manner: Manner) -> Result<RequestBuilder, Trouble> {
+    /// The request body.
+    fn request(&self, question: &Question, capabilities: Capabilities) -> Result<RequestBuilder, Trouble> {
         let connection = &self.connection;
-        let question = &*in_words(question, connection, manner);
+        let question = &*in_words(question, connection, capabilities);
         let (url, body) = match connection.protocol {
             Protocol::OpenAi => {
-                (connection.address(&["chat", "completions"])?, openai::body(question, connection, manner))
+                (connection.address(&["chat", "completions"])?, openai::body(question, connection, capabilities))
             }
             Protocol::Anthropic => {
-                (connection.address(&["v1", "messages"])?, anthropic::body(question, connection, manner))
+                (connection.address(&["v1", "messages"])?, anthropic::body(question, connection, capabilities))
             }
             Protocol::Gemini => {
                 let model = connection.model.trim_start_matches("models/");
                 let mut url = connection.address(&["models", &format!("{model}:streamGenerateContent")])?;
                 url.query_pairs_mut().append_pair("alt", "sse");
-                (url, gemini::body(question, connection, manner))
+                (url, gemini::body(question, connection, capabilities))
             }
         };
         let client = self.net.client(&url).map_err(|error| no_way_out(&error))?;
@@ -230,8 +234,13 @@ impl Provider {
             .body(body.to_string()))
     }
 
-    /// Asks until there is an answer, or no sense in asking on.
-    async fn ask_until(&self, question: &Question, watch: &Watch<'_>, n_tries: &Cell<u32>) -> Result<Reply, Trouble> {
+    /// Retry loop: makes attempts until one succeeds or a retry cannot help.
+    async fn ask_until(
+        &self,
+        question: &Question,
+        watch: &CallControl<'_>,
+        n_tries: &Cell<u32>,
+    ) -> Result<Reply, Trouble> {
         let mut n_failed = 0;
         loop {
             n_tries.set(n_tries.get() + 1);
@@ -239,12 +248,12 @@ impl Provider {
                 Ok(reply) => return Ok(reply),
                 Err(trouble) => trouble,
             };
-            if let Again::Otherwise(manner) = trouble.again {
-                self.manner.fetch_or(manner.bits(), Ordering::Relaxed);
+            if let Again::Otherwise(capabilities) = trouble.again {
+                self.capabilities.fetch_or(capabilities.bits(), Ordering::Relaxed);
                 continue;
             }
             n_failed += 1;
-            let own = patience::back_off(self.connection.back_off, n_failed);
+            let own = backoff::delay(self.connection.back_off, n_failed);
             let (wait, asked_for) = match trouble.again {
                 Again::Never | Again::Otherwise(_) => return Err(trouble),
                 Again::Later => (own, None),
@@ -257,14 +266,14 @@ impl Provider {
                     _ => trouble,
                 });
             }
-            (watch.heard)(Heard::Retry { after: wait, because: self.shown(&trouble.message) });
+            (watch.heard)(CallProgress::Retry { after: wait, because: self.shown(&trouble.message) });
             tokio::time::sleep(wait).await;
         }
     }
 
-    /// Text that may leave: without the key, and harmless.
+    /// Redacts the key and escapes control characters.
     fn shown(&self, text: &str) -> String {
-        visible(&self.held.hide(text)).into_owned()
+        visible(&self.redactor.redact(text)).into_owned()
     }
 
     fn failure(&self, trouble: Trouble, n_tries: u32) -> CallFailure {
@@ -278,19 +287,19 @@ impl Provider {
 }
 
 impl Backend for Provider {
-    fn ask(&self, question: &Question, watch: &Watch<'_>) -> Result<Reply, CallFailure> {
+    fn ask(&self, question: &Question, watch: &CallControl<'_>) -> Result<Reply, CallFailure> {
         let n_tries = Cell::new(0);
         let allowed = watch.deadline.saturating_duration_since(Instant::now());
         let asked = self.net.runtime().map_err(|error| no_way_out(&error)).and_then(|runtime| {
             runtime.block_on(async {
                 if allowed.is_zero() {
-                    return Err(trouble::late(&self.connection, allowed));
+                    return Err(error::late(&self.connection, allowed));
                 }
                 let asking = tokio::time::timeout(allowed, self.ask_until(question, watch, &n_tries));
                 tokio::select! {
                     biased;
-                    () = watch.cancel.cancelled() => Err(trouble::stopped(&self.connection)),
-                    asked = asking => asked.unwrap_or_else(|_| Err(trouble::late(&self.connection, allowed))),
+                    () = watch.cancel.cancelled() => Err(error::stopped(&self.connection)),
+                    asked = asking => asked.unwrap_or_else(|_| Err(error::late(&self.connection, allowed))),
                 }
             })
         });
@@ -298,9 +307,9 @@ impl Backend for Provider {
     }
 }
 
-/// The question with the schema in words, when the service turned out not to take it otherwise.
-fn in_words<'a>(question: &'a Question, connection: &Connection, manner: Manner) -> Cow<'a, Question> {
-    if manner.structured(connection) == connection.structured {
+/// The question with the schema in the prompt, for a service that rejected structured output.
+fn in_words<'a>(question: &'a Question, connection: &Connection, capabilities: Capabilities) -> Cow<'a, Question> {
+    if capabilities.structured(connection) == connection.structured {
         return Cow::Borrowed(question);
     }
     let told = prompt::answer_instructions(&question.schema);
@@ -308,7 +317,7 @@ fn in_words<'a>(question: &'a Question, connection: &Connection, manner: Manner)
     Cow::Owned(Question { system, ..question.clone() })
 }
 
-/// There is no runtime or no client: the machine has no more of something.
+/// The failure when no runtime or HTTP client can be created, for lack of resources.
 fn no_way_out(error: &str) -> Trouble {
-    Trouble::new(Why::Setup, format!("this machine lets us not speak to anybody: {error}"))
+    Trouble::new(FailureCause::Setup, format!("this machine lets us not speak to anybody: {error}"))
 }

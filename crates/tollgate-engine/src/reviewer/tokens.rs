@@ -1,12 +1,12 @@
-//! How many tokens a text is, exactly.
+//! Counts tokens exactly, with the `o200k` tokenizer.
 //!
-//! The tokenizer takes some 30 ms to load, which it does when it is first asked. Plans are made with
-//! [`tollgate_core::tokens`] instead; this is for what people are told of the cost of a call whose provider does not
-//! say, and for measuring the estimate. No review without a model comes here.
+//! The tokenizer is loaded on first use, which takes some 30 ms. Plans use the estimate of [`tollgate_core::tokens`]
+//! instead; the exact count is for budgets near their limit, for the cost of calls whose provider does not report it, and
+//! for measuring the estimate.
 
 /// Counts the tokens of a text, as `o200k` has them. Other models' tokenizers differ by some percent.
 ///
-/// Linear in the length of the text, whatever it holds.
+/// Linear in the length of any text.
 #[must_use]
 pub fn count(text: &str) -> usize {
     bpe_openai::o200k_base().count(text)

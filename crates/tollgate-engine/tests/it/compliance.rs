@@ -9,12 +9,12 @@ use tollgate_core::coverage::HunkStatus;
 use tollgate_engine::config::{self, Layer, Settings};
 use tollgate_engine::forge::local::Trigger;
 use tollgate_engine::pipeline::{ModelOptions, ReviewContext, Reviewed};
-use tollgate_engine::reviewer::tape::{self, Tape};
+use tollgate_engine::reviewer::recording::{self, Recording};
 
 use crate::scratch::Scratch;
 
-fn options(tape: Tape, only_print: bool) -> ModelOptions<'static> {
-    ModelOptions { tape, boundary: 1, only_print, ..ModelOptions::without_models() }
+fn options(recording: Recording, only_print: bool) -> ModelOptions<'static> {
+    ModelOptions { recording, boundary: 1, only_print, ..ModelOptions::without_models() }
 }
 
 fn criteria() -> Vec<Criterion> {
@@ -53,7 +53,7 @@ fn review(asked: &[Criterion], context: ReviewContext, said: &dyn Fn(&str, usize
     let range = || Trigger::Range("main..work".to_owned());
     let planned = scratch.review_in(range(), &settings, |request| {
         (request.criteria, request.spec, request.context) = (asked, Some("Write words."), context);
-        request.models = options(Tape::Off, true);
+        request.models = options(Recording::Off, true);
     });
     let sent = planned.unwrap().sent;
     let mut record = format!("{}\n", json!({ "tollgate_record": 1, "version": "0", "boundary": 1 }));
@@ -67,10 +67,10 @@ fn review(asked: &[Criterion], context: ReviewContext, said: &dyn Fn(&str, usize
         exchange["reply"] = reply;
         record.push_str(&format!("{exchange}\n"));
     }
-    let (tape, _) = tape::read("r", record.as_bytes()).unwrap();
+    let (recording, _) = recording::read("r", record.as_bytes()).unwrap();
     let reviewed = scratch.review_in(range(), &settings, |request| {
         (request.criteria, request.spec, request.context) = (asked, Some("Write words."), context);
-        request.models = options(tape, false);
+        request.models = options(recording, false);
     });
     let mut reviewed = reviewed.unwrap();
     reviewed.sent = sent;

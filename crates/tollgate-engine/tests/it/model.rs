@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tollgate_engine::reviewer::call::{Backend as _, CallFailure, Heard, Question, Reply, Stop, Watch, Why};
+use tollgate_engine::reviewer::call::{
+    Backend as _, CallControl, CallFailure, CallProgress, FailureCause, Question, Reply, StopReason,
+};
 use tollgate_engine::reviewer::provider::{
     Connection, Key, Model, Net, Protocol, Provider, Structured, TOO_LONG, probe,
 };
@@ -91,9 +93,9 @@ fn ask(
     connection: Connection,
     question: &Question,
     cancel: &CancellationToken,
-    heard: &(dyn Fn(Heard) + Sync),
+    heard: &(dyn Fn(CallProgress) + Sync),
 ) -> Result<Reply, CallFailure> {
-    let watch = Watch { deadline: Instant::now() + LIMIT, idle: LIMIT / 2, cancel, heard };
+    let watch = CallControl { deadline: Instant::now() + LIMIT, idle: LIMIT / 2, cancel, heard };
     Provider::new(connection, &Net::new()).unwrap().ask(question, &watch)
 }
 
@@ -105,12 +107,12 @@ fn ask_plainly(connection: Connection, part: &str) -> Result<Reply, CallFailure>
 fn real_tokens_are_streamed_over_both_protocols() {
     for protocol in [Protocol::OpenAi, Protocol::Anthropic] {
         let n_pieces = AtomicUsize::new(0);
-        let hear = |sign: Heard| {
-            n_pieces.fetch_add(usize::from(matches!(sign, Heard::Answer(_))), Ordering::Relaxed);
+        let hear = |sign: CallProgress| {
+            n_pieces.fetch_add(usize::from(matches!(sign, CallProgress::Answer(_))), Ordering::Relaxed);
         };
         let connection = Server::shared().connection(protocol);
         let reply = ask(connection, &question("Tell a long story."), &CancellationToken::new(), &hear).unwrap();
-        assert_ne!(reply.stop, Stop::Refused, "{protocol:?}");
+        assert_ne!(reply.stop, StopReason::Refused, "{protocol:?}");
         assert!(reply.usage.input > 0 && (1..=16).contains(&reply.usage.output), "{protocol:?}: {reply:?}");
         assert!(n_pieces.into_inner() > 1, "{protocol:?}: {reply:?}");
     }
@@ -141,10 +143,10 @@ fn a_wrong_key_is_a_matter_of_set_up() {
         let mut connection = Server::shared().connection(protocol);
         connection.key = Some(Key::new("sk-wrong-1234").unwrap());
         let failure = ask_plainly(connection.clone(), "x").unwrap_err();
-        assert_eq!((failure.why, failure.n_tries), (Why::Setup, 1), "{failure:?}");
+        assert_eq!((failure.why, failure.n_tries), (FailureCause::Setup, 1), "{failure:?}");
         assert!(failure.hint.unwrap_or_default().contains("SMOLLM_KEY"));
         assert!(!failure.message.contains("sk-wrong"), "{}", failure.message);
-        assert_eq!(probe(connection, &Net::new()).unwrap_err().why, Why::Setup);
+        assert_eq!(probe(connection, &Net::new()).unwrap_err().why, FailureCause::Setup);
     }
 }
 
@@ -154,13 +156,13 @@ fn a_call_that_is_stopped_half_way_sets_the_model_free() {
     let cancel = CancellationToken::new();
     let mut connection = server.connection(Protocol::OpenAi);
     connection.max_output_tokens = 1500;
-    let hear = |sign: Heard| {
-        if matches!(sign, Heard::Answer(_)) {
+    let hear = |sign: CallProgress| {
+        if matches!(sign, CallProgress::Answer(_)) {
             cancel.cancel();
         }
     };
     let failure = ask(connection, &question("Count to a thousand."), &cancel, &hear).unwrap_err();
-    assert_eq!(failure.why, Why::Cancelled, "{failure:?}");
+    assert_eq!(failure.why, FailureCause::Cancelled, "{failure:?}");
     // Behind the rest of the cancelled answer, this call would exceed its idle limit.
     ask_plainly(server.connection(Protocol::OpenAi), "x").unwrap();
 }
@@ -174,8 +176,8 @@ fn a_server_that_is_killed_half_way_gives_no_answer() {
     let asked = std::thread::scope(|scope| {
         let asking = scope.spawn(move || {
             let told = std::sync::Mutex::new(told);
-            let hear = |sign: Heard| {
-                if matches!(sign, Heard::Answer(_)) {
+            let hear = |sign: CallProgress| {
+                if matches!(sign, CallProgress::Answer(_)) {
                     // Only the first one is waited for.
                     let _ = told.lock().unwrap().send(());
                 }
@@ -187,7 +189,7 @@ fn a_server_that_is_killed_half_way_gives_no_answer() {
         asking.join().unwrap()
     });
     let failure = asked.unwrap_err();
-    assert!(matches!(failure.why, Why::Garbled | Why::Unavailable), "{failure:?}");
+    assert!(matches!(failure.why, FailureCause::Garbled | FailureCause::Unavailable), "{failure:?}");
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn more_calls_than_the_model_takes_at_once_all_end() {
 fn a_question_that_the_model_cannot_take_is_said_to_be_too_long() {
     for protocol in [Protocol::OpenAi, Protocol::Anthropic] {
         let failure = ask_plainly(Server::shared().connection(protocol), &"one more word ".repeat(4000)).unwrap_err();
-        assert!(failure.why == Why::Setup && failure.message.starts_with(TOO_LONG), "{failure:?}");
+        assert!(failure.why == FailureCause::Setup && failure.message.starts_with(TOO_LONG), "{failure:?}");
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tollgate_engine::reviewer::call::{Backend as _, CallFailure, Heard, Question, Reply, Stop, Watch, Why};
+use tollgate_engine::reviewer::call::{
+    Backend as _, CallControl, CallFailure, CallProgress, FailureCause, Question, Reply, StopReason,
+};
 use tollgate_engine::reviewer::provider::{Connection, Key, Model, Net, Protocol, Provider, Structured, probe};
 
 use crate::faults::{Act, Fault, FaultServer};
@@ -35,13 +37,13 @@ fn question() -> Question {
 /// A call and what was heard of it.
 struct Call {
     asked: Result<Reply, CallFailure>,
-    heard: Vec<Heard>,
+    heard: Vec<CallProgress>,
 }
 
 fn ask(provider: &Provider, limit: Duration, cancel: &CancellationToken) -> Call {
     let heard = Mutex::new(Vec::new());
-    let hear = |sign: Heard| heard.lock().unwrap().push(sign);
-    let watch = Watch { deadline: Instant::now() + limit, idle: Duration::from_secs(2), cancel, heard: &hear };
+    let hear = |sign: CallProgress| heard.lock().unwrap().push(sign);
+    let watch = CallControl { deadline: Instant::now() + limit, idle: Duration::from_secs(2), cancel, heard: &hear };
     let asked = provider.ask(&question(), &watch);
     Call { asked, heard: heard.into_inner().unwrap() }
 }
@@ -51,17 +53,19 @@ fn ask_once(connection: Connection) -> Call {
 }
 
 /// What has to come of a fault, and how often it may be tried.
-fn expected(fault: Fault) -> (Result<Stop, Why>, u32) {
+fn expected(fault: Fault) -> (Result<StopReason, FailureCause>, u32) {
     match fault {
-        Fault::Refused | Fault::Internal | Fault::BadGateway => (Err(Why::Unavailable), 3),
-        Fault::BadTls => (Err(Why::Unavailable), 1),
-        Fault::NoBytes | Fault::Drip => (Err(Why::TooSlow), 1),
-        Fault::Limited | Fault::LimitedWithoutWord => (Err(Why::Overloaded), 3),
-        Fault::Unavailable | Fault::Overloaded => (Err(Why::Overloaded), 3),
-        Fault::ErrorEvent => (Err(Why::Overloaded), 1),
-        Fault::HalfStream | Fault::Html | Fault::WrongJson | Fault::Big | Fault::Endless => (Err(Why::Garbled), 1),
-        Fault::Length => (Ok(Stop::Length), 1),
-        Fault::Refusal => (Ok(Stop::Refused), 1),
+        Fault::Refused | Fault::Internal | Fault::BadGateway => (Err(FailureCause::Unavailable), 3),
+        Fault::BadTls => (Err(FailureCause::Unavailable), 1),
+        Fault::NoBytes | Fault::Drip => (Err(FailureCause::TooSlow), 1),
+        Fault::Limited | Fault::LimitedWithoutWord => (Err(FailureCause::Overloaded), 3),
+        Fault::Unavailable | Fault::Overloaded => (Err(FailureCause::Overloaded), 3),
+        Fault::ErrorEvent => (Err(FailureCause::Overloaded), 1),
+        Fault::HalfStream | Fault::Html | Fault::WrongJson | Fault::Big | Fault::Endless => {
+            (Err(FailureCause::Garbled), 1)
+        }
+        Fault::Length => (Ok(StopReason::Length), 1),
+        Fault::Refusal => (Ok(StopReason::Refused), 1),
     }
 }
 
@@ -119,9 +123,9 @@ fn a_whole_answer_is_a_reply() {
         let server = FaultServer::playing(vec![Act::Answer("{\"decision\":\"rejected\"}".to_owned())]);
         let call = ask_once(connection(protocol, &server));
         let reply = call.asked.unwrap();
-        assert_eq!((reply.stop, reply.structured), (Stop::Finished, Some(json!({"decision": "rejected"}))));
+        assert_eq!((reply.stop, reply.structured), (StopReason::Finished, Some(json!({"decision": "rejected"}))));
         assert_eq!((reply.usage.input, reply.usage.output), (7, 3));
-        assert_eq!(call.heard, [Heard::Sent, Heard::Answer(11), Heard::Answer(12)]);
+        assert_eq!(call.heard, [CallProgress::Sent, CallProgress::Answer(11), CallProgress::Answer(12)]);
         assert_eq!(server.requests().len(), 1);
     }
 }
@@ -143,7 +147,7 @@ fn a_stream_without_its_end_mark_is_no_answer() {
         let head = format!("HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\ncontent-length: {}", stream.len());
         let server = FaultServer::playing(vec![Act::Raw(format!("{head}\r\n\r\n{stream}"))]);
         let failure = ask_once(connection(protocol, &server)).asked.unwrap_err();
-        assert_eq!((failure.why, failure.n_tries), (Why::Garbled, 1), "{protocol:?}: {stream}");
+        assert_eq!((failure.why, failure.n_tries), (FailureCause::Garbled, 1), "{protocol:?}: {stream}");
     }
 }
 
@@ -154,7 +158,7 @@ fn what_passes_is_tried_again() {
     let call = ask_once(connection(Protocol::Anthropic, &server));
     assert_eq!(call.asked.unwrap().text, "fine");
     let because = call.heard.iter().filter_map(|sign| match sign {
-        Heard::Retry { because, .. } => Some(because.as_str()),
+        CallProgress::Retry { because, .. } => Some(because.as_str()),
         _ => None,
     });
     assert_snapshot!(because.collect::<Vec<_>>().join("\n"), @"
@@ -169,7 +173,7 @@ fn who_asks_to_be_left_alone_for_longer_than_there_is_time_is_left_alone() {
     let server = FaultServer::playing(vec![Act::Raw(head.to_owned())]);
     let call = ask_once(connection(Protocol::OpenAi, &server));
     let failure = call.asked.unwrap_err();
-    assert_eq!((failure.why, failure.n_tries, server.times().len()), (Why::Overloaded, 1, 1));
+    assert_eq!((failure.why, failure.n_tries, server.times().len()), (FailureCause::Overloaded, 1, 1));
     assert_snapshot!(format!("{}\n{}", failure.message, failure.hint.unwrap_or_default()), @"
     `it` limits how often it is asked (HTTP 429); it asks to be left alone for 5 minutes
     Try again in 5 minutes, or give the review more time.
@@ -199,7 +203,7 @@ fn a_redirect_is_not_followed() {
     let head = format!("HTTP/1.1 307 No\r\nlocation: {}/x\r\ncontent-length: 0\r\n\r\n", elsewhere.base_url());
     let server = FaultServer::playing(vec![Act::Raw(head)]);
     let failure = ask_once(connection(Protocol::OpenAi, &server)).asked.unwrap_err();
-    assert_eq!((failure.why, elsewhere.times().len()), (Why::Setup, 0));
+    assert_eq!((failure.why, elsewhere.times().len()), (FailureCause::Setup, 0));
 }
 
 #[test]
@@ -220,7 +224,7 @@ fn stopping_ends_a_call_at_once_wherever_it_is() {
         });
         let why = call.asked.unwrap_err().why;
         // An endless answer may be refused for its size before it is cancelled; no call runs until its time limit.
-        assert!(why == Why::Cancelled || (fault, why) == (Fault::Endless, Why::Garbled), "{fault:?}: {why:?}");
+        assert!(why == FailureCause::Cancelled || (fault, why) == (Fault::Endless, FailureCause::Garbled), "{fault:?}: {why:?}");
     }
 }
 
@@ -229,7 +233,7 @@ fn no_time_left_means_no_question() {
     let server = FaultServer::failing(Fault::NoBytes);
     let provider = Provider::new(connection(Protocol::Gemini, &server), &Net::new()).unwrap();
     let call = ask(&provider, Duration::ZERO, &CancellationToken::new());
-    assert_eq!((call.asked.unwrap_err().why, server.times().len()), (Why::TooSlow, 0));
+    assert_eq!((call.asked.unwrap_err().why, server.times().len()), (FailureCause::TooSlow, 0));
 }
 
 #[test]
@@ -262,6 +266,6 @@ fn a_service_can_be_looked_at_without_a_question() {
     assert_eq!(look(Protocol::OpenAi, answer(404, "")), Ok(Model::Unsaid));
     assert_eq!(look(Protocol::Anthropic, answer(200, "{\"id\":\"m\"}")), Ok(Model::Known));
     assert_eq!(look(Protocol::Gemini, answer(404, "{\"error\":{\"message\":\"no\"}}")), Ok(Model::Unknown));
-    assert_eq!(look(Protocol::Gemini, answer(401, "{}")), Err(Why::Setup));
-    assert_eq!(look(Protocol::OpenAi, Act::Fail(Fault::Refused)), Err(Why::Unavailable));
+    assert_eq!(look(Protocol::Gemini, answer(401, "{}")), Err(FailureCause::Setup));
+    assert_eq!(look(Protocol::OpenAi, Act::Fail(Fault::Refused)), Err(FailureCause::Unavailable));
 }

@@ -1,7 +1,7 @@
 //! Who can be asked to implement or review.
 
 use tollgate_engine::config::{Chosen, EMBEDDED, Settings};
-use tollgate_engine::reviewer::look::{self, Described, Sort};
+use tollgate_engine::reviewer::availability::{self, ReviewerDescription, ReviewerKind};
 use tollgate_engine::reviewer::provider::Net;
 
 use crate::desk::Agent;
@@ -10,11 +10,12 @@ const REVIEWER: &str = "reviewer";
 
 /// Everybody who is set up or known by name, the rules first. All are looked at at once: some programs take a second to say their version.
 pub(super) fn all(settings: &Settings) -> Vec<Agent> {
-    let known = look::known(settings);
+    let known = availability::known(settings);
     let net = Net::new();
     let looked: Vec<(bool, String)> = std::thread::scope(|scope| {
         let net = &net;
-        let looks: Vec<_> = known.iter().map(|chosen| scope.spawn(move || look::look(chosen, net, false))).collect();
+        let looks: Vec<_> =
+            known.iter().map(|chosen| scope.spawn(move || availability::check(chosen, net, false))).collect();
         let result = |look: std::thread::ScopedJoinHandle<'_, Result<String, _>>| match look.join() {
             Ok(Ok(words)) => (true, words),
             Ok(Err(failure)) => (false, said(&failure)),
@@ -24,11 +25,12 @@ pub(super) fn all(settings: &Settings) -> Vec<Agent> {
     });
     let mut agents = vec![embedded()];
     for (chosen, (available, detail)) in known.iter().zip(looked) {
-        let Described { kind, model, key_in, has_key } = look::describe(chosen, &|name| std::env::var(name).ok());
+        let ReviewerDescription { kind, model, key_in, has_key } =
+            availability::describe(chosen, &|name| std::env::var(name).ok());
         let kind = match kind {
-            Sort::Service => "service",
-            Sort::Agent => "agent",
-            Sort::Command => "command",
+            ReviewerKind::Service => "service",
+            ReviewerKind::Agent => "agent",
+            ReviewerKind::Command => "command",
         };
         for role in roles(chosen) {
             agents.push(Agent {
@@ -54,7 +56,7 @@ fn embedded() -> Agent {
         name: EMBEDDED.to_owned(),
         role: REVIEWER.to_owned(),
         available: true,
-        detail: format!("{} rules, offline; always reviews", look::n_rules()),
+        detail: format!("{} rules, offline; always reviews", availability::n_rules()),
         kind: "embedded".to_owned(),
         model: None,
         key_in: Vec::new(),

@@ -1,7 +1,7 @@
 //! Stored reviews, from the database of the board.
 
 use tollgate_engine::failure::{Failure, Kind};
-use tollgate_engine::history::{self, Recalled};
+use tollgate_engine::history::{self, StoredReview};
 use tollgate_engine::store::{Listed, Names, Range, RunQuery, Trends};
 
 use super::BoardDesk;
@@ -19,7 +19,7 @@ impl Reviews for BoardDesk {
         Ok(Page { items, next, total })
     }
 
-    fn review(&self, run: u64) -> Answer<Recalled> {
+    fn review(&self, run: u64) -> Answer<StoredReview> {
         let found = match i64::try_from(run) {
             Ok(id) => history::recall(self.board.database(), id)?,
             Err(_) => None,

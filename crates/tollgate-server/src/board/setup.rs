@@ -12,8 +12,8 @@ use tollgate_engine::config::EMBEDDED;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::gate::Author;
 use tollgate_engine::forge::project::Project as Repository;
-use tollgate_engine::reviewer::call::Watch;
-use tollgate_engine::reviewer::{embedded, trial};
+use tollgate_engine::reviewer::call::CallControl;
+use tollgate_engine::reviewer::{embedded, smoke_test};
 use tollgate_engine::store::board::{CardFilter, ProjectRow};
 
 use super::{BoardDesk, conflict, number, prompts, refusal};
@@ -82,10 +82,10 @@ impl BoardDesk {
         let chosen = settings.reviewer(name)?;
         let (time, cancel) = (if trial == Trial::Ask { ASK_TIME } else { HANDS_TIME }, CancellationToken::new());
         let (deadline, idle) = (Instant::now() + time, IDLE_TIME);
-        let watch = Watch { deadline, idle, cancel: &cancel, heard: &|_| {} };
+        let watch = CallControl { deadline, idle, cancel: &cancel, heard: &|_| {} };
         match trial {
-            Trial::Ask => trial::ask_once(&chosen, &home.executable, &watch),
-            Trial::Hands => trial::self_test(&chosen, &home.executable, &watch),
+            Trial::Ask => smoke_test::ask_once(&chosen, &home.executable, &watch),
+            Trial::Hands => smoke_test::self_test(&chosen, &home.executable, &watch),
         }
     }
 }

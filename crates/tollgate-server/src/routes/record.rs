@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tollgate_core::coverage::{CoveredHunk, HunkStatus};
 use tollgate_engine::board::{Audit, ReviewAttempt};
-use tollgate_engine::reviewer::tape::Told;
+use tollgate_engine::reviewer::recording::RecordedExchange;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::desk::record::{Asked, Dismissed, Looked, Pointed};
@@ -91,8 +91,8 @@ impl From<Audit> for AuditBody {
     }
 }
 
-impl From<Told> for ExchangeBody {
-    fn from(Told { place, system, question, reply }: Told) -> Self {
+impl From<RecordedExchange> for ExchangeBody {
+    fn from(RecordedExchange { place, system, question, reply }: RecordedExchange) -> Self {
         let (reply, model, problem) = match reply {
             Ok(reply) => (Some(reply.text), reply.model, None),
             Err(problem) => (None, None, Some(problem)),

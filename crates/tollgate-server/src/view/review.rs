@@ -7,7 +7,7 @@ use tollgate_core::gate::Gate;
 use tollgate_core::report::json::{self, Form, Options};
 use tollgate_core::verdict::Verdict;
 use tollgate_engine::board::iso;
-use tollgate_engine::history::{Recalled, Since};
+use tollgate_engine::history::{Since, StoredReview};
 use tollgate_engine::store::{Counts, Listed, OfFeature};
 use utoipa::ToSchema;
 
@@ -243,9 +243,9 @@ pub(crate) struct SinceBody {
     resolved: Vec<Value>,
 }
 
-impl From<Recalled> for WholeReviewBody {
-    fn from(recalled: Recalled) -> Self {
-        let Recalled { run, listed, since, last, is_outdated } = recalled;
+impl From<StoredReview> for WholeReviewBody {
+    fn from(recalled: StoredReview) -> Self {
+        let StoredReview { run, listed, since, last, is_outdated } = recalled;
         let findings: &[Finding] = run.review.as_ref().map_or(&[], |review| &review.findings);
         let options = Options { gate: listed.gate, ..Options::default() };
         Self {

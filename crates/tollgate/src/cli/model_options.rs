@@ -9,7 +9,7 @@ use tollgate_core::visible::grouped;
 use tollgate_engine::config::{Settings, Shown};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::pipeline::{ModelOptions, SentPrompt};
-use tollgate_engine::reviewer::tape::{self, Tape};
+use tollgate_engine::reviewer::recording::{self, Recording};
 
 use super::{CliContext, output, store_args};
 
@@ -27,15 +27,15 @@ pub(crate) fn prepare<'a>(
     variable: &'a (dyn Fn(&str) -> Option<String> + Sync),
 ) -> Result<ModelOptions<'a>, Failure> {
     let options = ModelOptions::new(variable, CancellationToken::new());
-    let (tape, boundary) = match (flags.record, flags.replay) {
+    let (recording, boundary) = match (flags.record, flags.replay) {
         (_, Some(file)) => {
             let path = context.resolve(file);
-            tape::read(&file.display().to_string(), &output::read_input(&path, tape::MAX_BYTES)?)?
+            recording::read(&file.display().to_string(), &output::read_input(&path, recording::MAX_BYTES)?)?
         }
-        (Some(_), None) => (Tape::recording(), options.boundary),
-        (None, None) => (Tape::Off, options.boundary),
+        (Some(_), None) => (Recording::start(), options.boundary),
+        (None, None) => (Recording::Off, options.boundary),
     };
-    Ok(ModelOptions { tape, boundary, only_print: flags.print, prompts: own_prompts(), ..options })
+    Ok(ModelOptions { recording, boundary, only_print: flags.print, prompts: own_prompts(), ..options })
 }
 
 /// The configured reviewers that `--offline` disables, if any.

@@ -19,7 +19,7 @@ use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
 use tollgate_engine::history;
 use tollgate_engine::pipeline::{self, Event, ImportedFindings, Memory, ReviewRequest, Reviewed, Runtime, SinceLast};
 use tollgate_engine::reviewer::imported::Scope;
-use tollgate_engine::reviewer::tape::Tape;
+use tollgate_engine::reviewer::recording::Recording;
 use tollgate_engine::store::Store;
 use tollgate_rules::text::mask;
 
@@ -219,7 +219,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     if let Some(address) = &args.pr {
         return pull::run(context, &args, address, models);
     }
-    let (forge, settings) = open(context, &args.source, flags(&args, &models.tape))?;
+    let (forge, settings) = open(context, &args.source, flags(&args, &models.recording))?;
     let root = forge.root().map(Path::to_owned);
     let body =
         args.body_file.as_deref().map(|path| output::read_input(&context.resolve(path), MAX_BODY)).transpose()?;
@@ -263,7 +263,7 @@ fn review(context: &CliContext, args: &Args, mut request: ReviewRequest<'_>) -> 
         let events = |event: Event<'_>| progress.tell(|| event.in_words());
         let mut request = ReviewRequest { runtime: Runtime { events: &events, ..request.runtime }, ..request };
         let outcome = pipeline::review_change(&mut request);
-        let record = request.models.tape.written(request.models.boundary);
+        let record = request.models.recording.written(request.models.boundary);
         (outcome, request.forge.contents(), request.runtime.memory, record)
     };
     if let (Some(file), Some(record)) = (&args.record, record) {
@@ -394,7 +394,7 @@ pub(crate) fn read_patch(context: &CliContext, path: &Path, limit: u64) -> Resul
     output::read_input(&context.resolve(path), limit)
 }
 
-fn flags(args: &Args, tape: &Tape) -> Layer {
+fn flags(args: &Args, recording: &Recording) -> Layer {
     let mut flags = Layer { source: "the command line".to_owned(), ..Layer::default() };
     flags.values.review.fail_on = args.fail_on.map(FailOnWord::from);
     flags.values.review.profile = args.profile.map(ProfileWord::from);
@@ -402,7 +402,7 @@ fn flags(args: &Args, tape: &Tape) -> Layer {
         flags.values.review.reviewers = Some(Vec::new());
     } else if !args.reviewer.is_empty() {
         flags.values.review.reviewers = Some(args.reviewer.clone());
-    } else if let recorded = tape.reviewers()
+    } else if let recorded = recording.reviewers()
         && !recorded.is_empty()
     {
         // A replay without its recorded reviewers would ignore the recording and pass for the recorded review.

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tollgate_engine::failure::Failure;
-use tollgate_engine::reviewer::call::{Backend as _, CallFailure, Heard, Question, Reply, Watch};
+use tollgate_engine::reviewer::call::{Backend as _, CallControl, CallFailure, CallProgress, Question, Reply};
 use tollgate_engine::reviewer::command::{
     Agent, AgentLimits, CommandBackend, Key, Output, Preset, Program, PromptBy, self_test,
 };
@@ -69,7 +69,7 @@ impl Play {
         self.ask_and_hear(&|_| {})
     }
 
-    fn ask_and_hear(&self, heard: &(dyn Fn(Heard) + Sync)) -> Result<Reply, CallFailure> {
+    fn ask_and_hear(&self, heard: &(dyn Fn(CallProgress) + Sync)) -> Result<Reply, CallFailure> {
         let files = self.files.clone();
         let tree = move |into: &Path| -> Result<(), Failure> {
             for (name, text) in &files {
@@ -88,7 +88,7 @@ impl Play {
             repair: None,
         };
         let deadline = Instant::now() + self.deadline;
-        backend.ask(&question, &Watch { deadline, idle: self.idle, cancel: &self.cancel, heard })
+        backend.ask(&question, &CallControl { deadline, idle: self.idle, cancel: &self.cancel, heard })
     }
 
     /// The result in one line.
@@ -207,7 +207,7 @@ fn an_agent_may_tidy_up_when_it_is_interrupted() {
         play.cancel = tokio_util::sync::CancellationToken::new();
         let failure = play
             .ask_and_hear(&|heard| {
-                if heard == Heard::Answer(5) {
+                if heard == CallProgress::Answer(5) {
                     play.cancel.cancel()
                 }
             })
@@ -422,14 +422,18 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"fine","tot
     play.agent.output = Output::OfPreset;
     let told = Mutex::new(Vec::new());
     let reply = play.ask_and_hear(&|heard| told.lock().unwrap().push(heard)).unwrap();
-    assert_eq!(*told.lock().unwrap(), [Heard::Sent, Heard::Working("Read".to_owned()), Heard::Answer(4)]);
+    assert_eq!(
+        *told.lock().unwrap(),
+        [CallProgress::Sent, CallProgress::Working("Read".to_owned()), CallProgress::Answer(4)]
+    );
     assert_eq!((reply.text.as_str(), reply.cost), ("fine", Some(0.5)));
     assert_eq!((reply.usage.input, reply.usage.cached, reply.usage.output), (7, 4, 5));
 }
 
 /// What a self-test says of an agent, in a few words.
 fn self_tested(play: &Play) -> String {
-    let watch = Watch { deadline: Instant::now() + play.deadline, idle: LONG, cancel: &play.cancel, heard: &|_| {} };
+    let watch =
+        CallControl { deadline: Instant::now() + play.deadline, idle: LONG, cancel: &play.cancel, heard: &|_| {} };
     let test = self_test(&play.agent, &program(), &watch).unwrap();
     let failure = test.failure.as_ref().map_or("-", |failure| &failure.message);
     format!(

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tollgate_engine::agent::{
-    Agent, Implement, ImplementLimits, Implemented, Key, Output, Preset, Program, PromptBy, Spoken, implement,
+    Agent, Implement, ImplementLimits, Implemented, Key, Output, Preset, Program, PromptBy, TranscriptText, implement,
 };
 use tollgate_engine::call::CallFailure;
 use tollgate_engine::process::guard::{ProcessMark, end_survivors, has_namespace};
@@ -69,7 +69,7 @@ impl Work {
     fn run_and_hear(
         &self,
         started: &dyn Fn(&ProcessMark),
-        heard: &(dyn Fn(Spoken<'_>) + Sync),
+        heard: &(dyn Fn(TranscriptText<'_>) + Sync),
     ) -> Result<Implemented, CallFailure> {
         implement(&Implement {
             agent: &self.agent,

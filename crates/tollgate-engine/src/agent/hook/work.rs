@@ -1,4 +1,4 @@
-//! The runs of the hooks, one by one.
+//! Runs single hooks and collects their output and messages.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,20 +6,20 @@ use std::path::PathBuf;
 use tollgate_core::visible::visible;
 
 use super::{HookResult, HookRun};
-use crate::agent::area::Area;
+use crate::agent::output::Reader;
 use crate::agent::preset::{Form, Invocation};
-use crate::agent::read::Reader;
 use crate::agent::run::{self, Listening, Ran, Setup};
+use crate::agent::scratch_folder::ScratchFolder;
 use crate::agent::{Agent, Program, Role, explain};
-use crate::call::{CallFailure, Why};
+use crate::call::{CallFailure, FailureCause};
 use crate::process::guard::Ended;
 use crate::tree::{self, Entry};
 
-/// How much a hook may print in all; most of it is dropped.
+/// The most a hook may print; most of it is dropped.
 const MAX_PRINTED: usize = 50 << 20;
-/// How much a hook may put after a message.
+/// The longest text that a hook may append to a message.
 const MAX_ADDED: usize = 16 * 1024;
-/// Where the message is, beside the tree.
+/// The file with the message, beside the tree.
 const MESSAGE: &str = "message";
 
 pub(super) fn run_hooks(job: &HookRun<'_>) -> Result<HookResult, CallFailure> {
@@ -34,11 +34,11 @@ pub(super) fn run_hooks(job: &HookRun<'_>) -> Result<HookResult, CallFailure> {
 
 /// Runs one hook: its output when it refuses, and the message as it left it.
 fn run_hook(job: &HookRun<'_>, hook: &'static str) -> Result<(Option<String>, String), CallFailure> {
-    // What is told of failures is told of the hook.
+    // Failures name the hook instead of the agent.
     let agent = Agent { name: hook.to_owned(), program: Program::Command(vec!["git".to_owned()]), ..job.agent.clone() };
     let no_area = |error: io::Error| explain::no_area(&agent, &error);
     let git = agent.find(std::env::var_os("PATH").as_deref())?;
-    let area = Area::new().map_err(no_area)?;
+    let area = ScratchFolder::new().map_err(no_area)?;
     area.write(MESSAGE, job.message).map_err(no_area)?;
     let prepared = run::prepare(&agent, &area, setup(job, hook, &area, git).map_err(no_area)?).map_err(no_area)?;
     let listening = Listening {
@@ -55,18 +55,18 @@ fn run_hook(job: &HookRun<'_>, hook: &'static str) -> Result<(Option<String>, St
     let ran = run::listen(&listening, &mut marked.guarded, reader, None);
     let after = tree::read(area.root(), MESSAGE.as_bytes(), (job.message.len() + MAX_ADDED) as u64);
     marked.finish();
-    let held = prepared.held(job.agent);
+    let redactor = prepared.redactor(job.agent);
     let refused = ran.and_then(|ran| judge(&agent, ran, job.limits.output_bytes));
-    let refused = refused.map_err(|failure| run::without_keys(&held, failure))?;
+    let refused = refused.map_err(|failure| run::without_keys(&redactor, failure))?;
     let after = match after {
         Ok(Entry::File { content, .. }) => String::from_utf8(content).unwrap_or_default(),
-        // A hook that put something else in its place has no say in the message.
+        // A hook that replaced the file by a link or a folder does not change the message.
         Ok(Entry::TooLarge(_) | Entry::Link(_) | Entry::Other) | Err(_) => String::new(),
     };
-    Ok((refused.map(|output| visible(&held.hide(&output)).into_owned()), held.hide(&after).into_owned()))
+    Ok((refused.map(|output| visible(&redactor.redact(&output)).into_owned()), redactor.redact(&after).into_owned()))
 }
 
-fn setup(job: &HookRun<'_>, hook: &str, area: &Area, git: PathBuf) -> io::Result<Setup> {
+fn setup(job: &HookRun<'_>, hook: &str, area: &ScratchFolder, git: PathBuf) -> io::Result<Setup> {
     let mut args = vec!["hook".into(), "run".into(), "--ignore-missing".into(), hook.into()];
     if hook == "commit-msg" {
         args.extend(["--".into(), area.root().join(MESSAGE).into()]);
@@ -88,15 +88,14 @@ fn setup(job: &HookRun<'_>, hook: &str, area: &Area, git: PathBuf) -> io::Result
     })
 }
 
-/// The output of a hook that refused.
+/// The output of a hook that rejected the commit.
 fn judge(agent: &Agent, ran: Ran, max_bytes: usize) -> Result<Option<String>, CallFailure> {
     let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
     let is_unknown = stderr.contains("'hook' is not a git command");
     match ran.ended {
         Ended::Code(0) => Ok(None),
-        Ended::Code(_) if is_unknown => {
-            Err(explain::failed(Why::Setup, "this git cannot run hooks by name").hint("Update git to 2.36 or newer."))
-        }
+        Ended::Code(_) if is_unknown => Err(explain::failed(FailureCause::Setup, "this git cannot run hooks by name")
+            .hint("Update git to 2.36 or newer.")),
         Ended::Code(_) if !stderr.starts_with("cannot start `") => {
             let printed = ran.reader.finish_work(None).map(|worked| worked.text).unwrap_or_default();
             let output = format!("{printed}\n{stderr}");
@@ -107,7 +106,7 @@ fn judge(agent: &Agent, ran: Ran, max_bytes: usize) -> Result<Option<String>, Ca
     }
 }
 
-/// Our message and the lines that a hook put after it.
+/// Our message and the lines that a hook appended.
 fn with_added(message: &str, after: &str) -> String {
     let ours = message.trim_end();
     let Some(added) = after.strip_prefix(ours).filter(|added| added.is_empty() || added.starts_with('\n')) else {

@@ -1,23 +1,23 @@
-//! One task of an agent that writes, from what it is given to what it says when it is done.
+//! Prepares and runs one task of an implementer, and reads its final report.
 
 use std::cell::RefCell;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::{Implement, Implemented};
-use crate::agent::area::Area;
+use crate::agent::output::Reader;
 use crate::agent::preset::{Form, Given, implementer};
-use crate::agent::read::Reader;
 use crate::agent::run::{self, Disk, Listening, Prepared, Setup};
-use crate::agent::speech::Speech;
+use crate::agent::scratch_folder::ScratchFolder;
+use crate::agent::transcript::TranscriptWriter;
 use crate::agent::{Agent, Key, Output, Preset, Program, PromptBy, Role, explain};
-use crate::call::{CallFailure, Why};
+use crate::call::{CallFailure, FailureCause};
 
-/// How much of a last message is kept, from its end.
+/// The longest last message; longer ones are truncated at the front.
 const MAX_TEXT: usize = 64 * 1024;
-/// How long a line of JSON may be.
+/// The longest line of JSON.
 const MAX_LINE: usize = 16 << 20;
-/// How many files an agent is named that has to be named files.
+/// The most files named to an agent that does not find them itself.
 const MAX_FILES: usize = 50;
 const MAX_WORDS: usize = 20_000;
 
@@ -27,11 +27,11 @@ pub(super) fn implement(job: &Implement<'_>) -> Result<Implemented, CallFailure>
     let program = agent.find(std::env::var_os("PATH").as_deref())?;
     let folder = std::path::absolute(job.folder).ok().filter(|folder| folder.is_dir());
     let folder = folder.ok_or_else(|| explain::no_folder(agent, job.folder))?;
-    let area = Area::new().map_err(no_area)?;
+    let area = ScratchFolder::new().map_err(no_area)?;
     let prepared = prepare(job, &area, program, &folder).map_err(no_area)?;
     let disk = job.limits.disk_growth_bytes.map(|bytes| Disk::new(vec![area.root(), &folder], bytes));
-    let held = prepared.held(agent);
-    let speech = RefCell::new(Speech::new(&held, job.heard));
+    let redactor = prepared.redactor(agent);
+    let speech = RefCell::new(TranscriptWriter::new(&redactor, job.heard));
     let listening = Listening {
         agent,
         deadline: run::deadline(job.limits.wall),
@@ -48,19 +48,19 @@ pub(super) fn implement(job: &Implement<'_>) -> Result<Implemented, CallFailure>
     });
     marked.finish();
     let transcript_bytes = speech.into_inner().finish();
-    let worked = worked.map_err(|failure| run::without_keys(&held, kept(agent, failure)))?;
-    let text = held.hide(&worked.text);
+    let worked = worked.map_err(|failure| run::without_keys(&redactor, kept(agent, failure)))?;
+    let text = redactor.redact(&worked.text);
     Ok(Implemented {
         text: text[text.ceil_char_boundary(text.len().saturating_sub(MAX_TEXT))..].to_owned(),
         transcript_bytes,
         usage: worked.usage,
         cost: worked.cost,
-        model: worked.model.map(|model| held.hide(&model).into_owned()),
-        session: worked.session.map(|session| held.hide(&session).into_owned()),
+        model: worked.model.map(|model| redactor.redact(&model).into_owned()),
+        session: worked.session.map(|session| redactor.redact(&session).into_owned()),
     })
 }
 
-fn prepare(job: &Implement<'_>, area: &Area, program: PathBuf, folder: &Path) -> io::Result<Prepared> {
+fn prepare(job: &Implement<'_>, area: &ScratchFolder, program: PathBuf, folder: &Path) -> io::Result<Prepared> {
     let agent = job.agent;
     let prompt_path = run::prompt_path(area);
     let key = agent.key.as_ref().map(Key::variable);
@@ -90,14 +90,14 @@ fn reader(agent: &Agent) -> Reader {
         (Program::Preset(preset), Output::OfPreset) => implementer::form(*preset),
         _ => agent.form(),
     };
-    // Of a text the end is enough; a value or a line must be whole to be read.
+    // Of plain text the end suffices; JSON must be complete to be parsed.
     Reader::of_work(form, if matches!(form, Form::Text | Form::Aider) { MAX_TEXT } else { MAX_LINE })
 }
 
-/// Says that nothing is lost, where the agent was stopped in the middle of it.
+/// Adds to the error of a stopped agent that its edits are kept.
 fn kept(agent: &Agent, failure: CallFailure) -> CallFailure {
-    let was_stopped = matches!(failure.why, Why::TooSlow | Why::Garbled | Why::Misbehaved);
-    // Of a preset that says nothing, how to log in is told instead.
+    let was_stopped = matches!(failure.why, FailureCause::TooSlow | FailureCause::Garbled | FailureCause::Misbehaved);
+    // For a preset without output, the hint on how to log in matters more.
     let is_told = failure.hint.is_some() && matches!(agent.program, Program::Preset(_));
     if is_told || !was_stopped {
         return failure;
@@ -105,7 +105,7 @@ fn kept(agent: &Agent, failure: CallFailure) -> CallFailure {
     failure.hint("What it wrote is kept. Give it more room in the settings, or ask for less at once.")
 }
 
-/// The files of a folder that a text names, for an agent that does not look for them itself.
+/// The files of a folder that a prompt names, for an agent that does not find them itself.
 fn named_files(text: &str, folder: &Path) -> Vec<PathBuf> {
     let is_part = |character: char| character.is_alphanumeric() || "._-/+@".contains(character);
     let words = text.split(|character| !is_part(character)).filter(|word| word.len() > 1).take(MAX_WORDS);
@@ -119,7 +119,7 @@ fn named_files(text: &str, folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// True for a plain file below the folder, reached without links.
+/// True for a regular file below the folder, without symbolic links on the way.
 fn is_own_file(path: &Path, folder: &Path) -> bool {
     let mut steps = path.components();
     let is_plain = !path.as_os_str().is_empty()

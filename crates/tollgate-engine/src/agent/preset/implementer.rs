@@ -1,14 +1,14 @@
-//! How each agent is started so that it can write in its folder and nobody has to answer it.
+//! Command lines with which each agent may edit files in its folder, without interactive prompts.
 //!
-//! None of them is trusted with more than its own word for "edit files and run the project's tools": what is beyond that
-//! (a full bypass of its permissions) belongs into a container. They do not commit; that is done for them.
+//! Each agent gets its own mode for "edit files and run the project's tools"; a full bypass of its permissions belongs
+//! into a container. Agents do not commit; the pipeline does.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::{Form, Given, Invocation, Preset, args};
 
-/// What Claude Code may run without asking: what builds, checks and tests, and what looks at the repository.
+/// The commands that Claude Code may run without asking: builds, checks, tests and read-only git commands.
 const CLAUDE_COMMANDS: [&str; 24] = [
     "cargo",
     "npm",
@@ -36,7 +36,7 @@ const CLAUDE_COMMANDS: [&str; 24] = [
     "git log",
 ];
 
-/// How an agent is started as an implementer; `files` are those that the task names.
+/// The command line of an agent as an implementer; `files` are those that the task names.
 pub(crate) fn invoke(preset: Preset, given: &Given<'_>, files: &[PathBuf]) -> Invocation {
     let mut invocation = match preset {
         Preset::Claude => claude(),
@@ -58,7 +58,7 @@ pub(crate) fn invoke(preset: Preset, given: &Given<'_>, files: &[PathBuf]) -> In
     invocation
 }
 
-/// How it prints what it does in this role.
+/// The output format of an agent in this role.
 pub(crate) fn form(preset: Preset) -> Form {
     match preset {
         Preset::CursorAgent => Form::CursorLines,
@@ -66,7 +66,7 @@ pub(crate) fn form(preset: Preset) -> Form {
     }
 }
 
-/// The partial messages are signs of life while its model writes.
+/// The partial messages reset the idle timeout while its model writes.
 fn claude() -> Invocation {
     let mut invocation = args(&["-p", "--verbose", "--output-format", "stream-json", "--include-partial-messages"]);
     let allowed: Vec<String> = CLAUDE_COMMANDS.iter().map(|command| format!("Bash({command}:*)")).collect();
@@ -84,13 +84,13 @@ fn gemini() -> Invocation {
 }
 
 fn opencode() -> Invocation {
-    // With a title given, no model is asked for one.
+    // Without a title, OpenCode would ask a model for one.
     let mut invocation = args(&["run", "--format", "json", "--auto", "--title", "implement"]);
     invocation.environment = vec![("OPENCODE_DISABLE_AUTOUPDATE".to_owned(), "1".to_owned())];
     invocation
 }
 
-/// Its histories would lie in the tree and be committed; the last one tells what its model said.
+/// By default its histories would lie in the tree and be committed; the chat history has the answer of its model.
 fn aider(given: &Given<'_>) -> Invocation {
     let mut invocation = args(&["--yes-always"]);
     let no = ["auto-commits", "dirty-commits", "stream", "pretty", "check-update", "analytics", "show-release-notes"];

@@ -1,8 +1,8 @@
-//! How each agent is started so that it can read and answer and nothing else.
+//! Read-only command lines of each agent.
 //!
-//! "Read-only" flags are often not what they say, so each line here was tried with a model that asks for writes. A tool
-//! that is not there cannot be talked into anything, which is why tools are left out rather than forbidden wherever an
-//! agent lets us choose.
+//! "Read-only" flags often do not keep their promise, so each line here was tried with a model that asks for writes. Tools
+//! are removed rather than forbidden wherever an agent permits that, because a prompt injection cannot use a tool that
+//! does not exist.
 
 use std::ffi::OsString;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Given, Invocation, Preset, args};
 
-/// How an agent is started as a reviewer that is to answer in this schema.
+/// The command line of an agent as a reviewer that answers in this schema.
 pub(crate) fn invoke(preset: Preset, given: &Given<'_>, schema: &Value) -> Invocation {
     let mut invocation = match preset {
         Preset::Claude => claude(schema),
@@ -56,7 +56,7 @@ fn claude(schema: &Value) -> Invocation {
 /// Without user configuration no folder is trusted, and so no server of the reviewed tree is started.
 fn codex(given: &Given<'_>, schema: &Value) -> Invocation {
     let mut invocation = args(&["exec", "--json", "--sandbox", "read-only", "--ephemeral", "--skip-git-repo-check"]);
-    // Searching the web would carry code away; other agents would not be bound by what binds this one.
+    // Web search would leak code, and subagents would not be restricted as this one is.
     for setting in ["project_doc_max_bytes=0", "web_search=\"disabled\"", "features.multi_agent=false"] {
         invocation.args.extend(["-c".into(), setting.into()]);
     }
@@ -70,8 +70,8 @@ fn codex(given: &Given<'_>, schema: &Value) -> Invocation {
     invocation
 }
 
-/// Plan mode alone is left by a tool call, and knows nothing of the tools of servers that the user has set up. So
-/// everything is denied by policy but reading, and what is denied is not even offered.
+/// Plan mode alone can be left by a tool call and does not cover the tools of configured MCP servers. So a policy denies
+/// everything but reading, and denied tools are not even offered to the model.
 const GEMINI_POLICY: &str = r#"[[rule]]
 toolName = "*"
 decision = "deny"
@@ -83,7 +83,7 @@ decision = "allow"
 priority = 999
 "#;
 
-/// It takes the key for a gateway's when a base URL is set, and then refuses it, unless it is told in its settings.
+/// With a base URL set, Gemini CLI takes the key for that of a gateway and rejects it, unless its settings say otherwise.
 const GEMINI_SETTINGS: &str =
     r#"{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}"#;
 
@@ -100,7 +100,7 @@ fn gemini(given: &Given<'_>) -> Invocation {
 }
 
 fn opencode() -> Invocation {
-    // With a title given, no model is asked for one.
+    // Without a title, OpenCode would ask a model for one.
     let mut invocation = args(&["run", "--format", "json", "--pure", "--title", "review"]);
     let allowed = json!({"permission": {
         "*": "deny", "read": "allow", "grep": "allow", "glob": "allow", "list": "allow",

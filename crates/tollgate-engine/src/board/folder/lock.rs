@@ -21,7 +21,7 @@ impl Folder {
     #[must_use]
     pub fn is_kept(&self) -> bool {
         match self.root().and_then(|root| root.file(LOCK).map_err(|error| failure::unreadable(root.path(), &error))) {
-            Ok(Found::Is(file)) => matches!(lock::Lock::together(file), Ok(Err(_))),
+            Ok(Found::Is(file)) => matches!(lock::Lock::shared(file), Ok(Err(_))),
             Ok(Found::Missing | Found::Link | Found::Other) | Err(_) => false,
         }
     }
@@ -36,7 +36,7 @@ impl Folder {
             Found::Link => return Err(unwritable(EditError::Link)),
             Found::Missing | Found::Other => return Err(unwritable(EditError::NotAFile)),
         };
-        let kept = match lock::Lock::alone(file).map_err(|error| unwritable(error.into()))? {
+        let kept = match lock::Lock::exclusive(file).map_err(|error| unwritable(error.into()))? {
             Ok(kept) => kept,
             Err(file) => {
                 let mut pid = String::new();

@@ -14,7 +14,7 @@ use crate::forge::gate::{self, GateCommit, Staged};
 use crate::forge::project::Project as Repository;
 use crate::forge::worktree::Worktree;
 use crate::process;
-use crate::reviewer::team::{self, Way};
+use crate::reviewer::prepared::{self, ReviewerTransport};
 use crate::store::board::{Field, LeaseAfter, NewIteration};
 
 /// The result of committing.
@@ -133,8 +133,8 @@ impl FeatureJob<'_> {
             return Ok(HookResult::Passed { message: text.to_owned() });
         };
         let chosen = self.board.implementer(&self.project).ok().flatten();
-        let prepared = chosen.map(|chosen| team::prepare(&chosen, &|name| std::env::var(name).ok()).way);
-        let Some(Way::Agent(agent)) = prepared else {
+        let prepared = chosen.map(|chosen| prepared::prepare(&chosen, &|name| std::env::var(name).ok()).way);
+        let Some(ReviewerTransport::Agent(agent)) = prepared else {
             // Hooks run in the agent's environment, which is unknown without an agent.
             return Err(super::super::failure::no_agent());
         };

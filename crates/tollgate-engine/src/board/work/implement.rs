@@ -17,13 +17,13 @@ use super::super::folder::Attachment;
 use super::super::{Change, Refused, announce, failure};
 use super::{Feature, FeatureJob, branch, model};
 use crate::agent::{self, Agent, Implement, ImplementLimits, Implemented};
-use crate::call::{CallFailure, Why};
+use crate::call::{CallFailure, FailureCause};
 use crate::failure::{Failure, Kind};
 use crate::forge::worktree::Worktree;
 use crate::process;
 use crate::process::guard::ProcessMark;
 use crate::process::handles;
-use crate::reviewer::team::{self, Way};
+use crate::reviewer::prepared::{self, ReviewerTransport};
 use crate::store::board::{FeatureRow, Field, LeaseAfter};
 
 /// The maximum size of the previous transcript in a prompt.
@@ -115,14 +115,14 @@ impl FeatureJob<'_> {
                 self.happened(row, LeaseAfter::Keep, change)?;
                 self.commit()
             }
-            Err(failure) if failure.why == Why::Cancelled => {
+            Err(failure) if failure.why == FailureCause::Cancelled => {
                 // Stopped by a person, in which case this transition is illegal; or by a shutdown.
                 let mut change = Change::of(Event::Interrupted);
                 change.first.push(FeatureEvent::AgentFinished { iteration, result: "interrupted", error: None });
                 self.happened(row, LeaseAfter::Release, change).map(drop)
             }
             // The agent did not start for want of file handles: a person cannot fix it, and a retry may succeed.
-            Err(failure) if failure.why == Why::Setup && handles::were_missing(&call_failure(&failure)) => {
+            Err(failure) if failure.why == FailureCause::Setup && handles::were_missing(&call_failure(&failure)) => {
                 Err(Refused::Failure(call_failure(&failure)))
             }
             Err(failure) => {
@@ -142,10 +142,10 @@ impl FeatureJob<'_> {
         let mut chosen = board.implementer(&self.project)?.ok_or_else(failure::no_agent)?;
         model::choose(&mut chosen.part, feature.document.model().as_deref());
         let variable = |name: &str| std::env::var(name).ok();
-        let agent = match team::prepare(&chosen, &variable).way {
-            Way::Agent(agent) => *agent,
-            Way::Service(_) => return Err(failure::not_an_agent(&chosen.name)),
-            Way::Unusable(why) => return Err(call_failure(&why)),
+        let agent = match prepared::prepare(&chosen, &variable).way {
+            ReviewerTransport::Agent(agent) => *agent,
+            ReviewerTransport::Service(_) => return Err(failure::not_an_agent(&chosen.name)),
+            ReviewerTransport::Unusable(why) => return Err(call_failure(&why)),
         };
         let repository = self.repository()?;
         let row = &feature.row;
@@ -364,7 +364,7 @@ pub(in crate::board) fn boundary() -> Boundary {
 
 /// Converts a failed call.
 pub(super) fn call_failure(call: &CallFailure) -> Failure {
-    let kind = if call.why == Why::Setup { Kind::Config } else { Kind::External };
+    let kind = if call.why == FailureCause::Setup { Kind::Config } else { Kind::External };
     Failure { kind, message: call.message.clone(), hint: call.hint.clone() }
 }
 

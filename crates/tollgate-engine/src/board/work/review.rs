@@ -19,7 +19,7 @@ use crate::forge::local::{Local, Trigger};
 use crate::forge::project::Project as Repository;
 use crate::pipeline::{self, Event as Progress, GatedFeature, Memory, ModelOptions, ReviewRequest, Reviewed, Runtime};
 use crate::process::{self, handles};
-use crate::reviewer::tape::Tape;
+use crate::reviewer::recording::Recording;
 use crate::store::board::{Field, LeaseAfter, NewIteration, ProjectRow};
 use crate::store::{RunRecord, Subject};
 
@@ -250,7 +250,7 @@ impl FeatureJob<'_> {
         let feature =
             GatedFeature { subject: subject.clone(), title: &title, body: &body, spec: spec.as_deref(), criteria };
         let models = ModelOptions {
-            tape: if settings.reviewers.is_empty() { Tape::Off } else { Tape::recording() },
+            recording: if settings.reviewers.is_empty() { Recording::Off } else { Recording::start() },
             prompts: Some(home.data.join("settings.json")),
             board: Some(self.project.path.join(&settings.pipeline.dir)),
             ..ModelOptions::new(&variable, self.cancel.child_token())
@@ -263,7 +263,7 @@ impl FeatureJob<'_> {
         };
         let mut request = ReviewRequest::for_gate(settings, forge, feature, models, runtime);
         let reviewed = pipeline::review_change(&mut request);
-        if let Some(record) = request.models.tape.written(request.models.boundary) {
+        if let Some(record) = request.models.recording.written(request.models.boundary) {
             self.keep_record(iteration, &record);
         }
         reviewed

@@ -16,7 +16,7 @@ use super::limits::{Cost, Limits};
 use super::request::{Repeat, Request};
 use super::{error, metrics};
 use crate::forge::host::{HostErrorKind, HostResult, Secret};
-use crate::net::{Net, patience};
+use crate::net::{Net, backoff};
 
 /// The timeout of a request, up to the end of its response.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -110,7 +110,7 @@ impl Client {
             match error.kind {
                 HostErrorKind::Limited { wait_ms } => limits.hold(wait_ms, &*self.clock),
                 HostErrorKind::Unavailable if request.repeat == Repeat::Harmless && n_tries < MAX_TRIES => {
-                    self.clock.wait(patience::back_off(BACK_OFF, n_tries));
+                    self.clock.wait(backoff::delay(BACK_OFF, n_tries));
                     continue;
                 }
                 _ => {}
@@ -189,7 +189,7 @@ impl HttpResponse {
 
     /// GitHub's time.
     pub(super) fn date_ms(&self) -> Option<u64> {
-        let date = self.header("date").and_then(patience::http_date)?;
+        let date = self.header("date").and_then(backoff::http_date)?;
         let since = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         u64::try_from(since.as_millis()).ok()
     }
@@ -200,7 +200,7 @@ impl HttpResponse {
     pub(super) fn asked_for(&self, now_ms: u64) -> Option<Duration> {
         let now_ms = self.date_ms().unwrap_or(now_ms);
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now_ms);
-        if let Some(wait) = patience::asked_for(&self.headers, now) {
+        if let Some(wait) = backoff::retry_after(&self.headers, now) {
             return Some(wait);
         }
         if self.header("x-ratelimit-remaining") != Some("0") {

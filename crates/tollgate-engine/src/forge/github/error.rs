@@ -13,7 +13,7 @@ use super::client::HttpResponse;
 use super::limits::MAX_HOLD;
 use super::request::{Repeat, Request};
 use crate::forge::host::{HostError, HostErrorKind, HostResult, Secret};
-use crate::held::Held;
+use crate::redaction::Redactor;
 
 /// The maximum length of a quoted message.
 const QUOTED: usize = 300;
@@ -32,8 +32,8 @@ pub(super) fn check_status(
     if (200..300).contains(&answer.status) {
         return Ok(answer);
     }
-    let held = Held::new(token.map(|token| token.expose().to_owned()).into_iter().collect());
-    let messages = ErrorMessages::read(&answer.body, &held);
+    let redactor = Redactor::new(token.map(|token| token.expose().to_owned()).into_iter().collect());
+    let messages = ErrorMessages::read(&answer.body, &redactor);
     let kind = classify(request, &answer, &messages, now_ms);
     let what = match &kind {
         HostErrorKind::NotFound if answer.status < 400 => "has moved elsewhere",
@@ -126,7 +126,7 @@ struct Fields {
 }
 
 impl ErrorMessages {
-    fn read(body: &[u8], held: &Held) -> Self {
+    fn read(body: &[u8], redactor: &Redactor) -> Self {
         let Ok(body) = serde_json::from_slice::<Body>(body) else { return Self::default() };
         let errors = match body.errors {
             Some(Errors::Many(errors)) => errors,
@@ -134,7 +134,7 @@ impl ErrorMessages {
             None => Vec::new(),
         };
         let errors = errors.into_iter().filter_map(Error::into_words).take(MAX_COMPLAINTS);
-        let tidy = |text: String| tidy(&held.hide(&text));
+        let tidy = |text: String| tidy(&redactor.redact(&text));
         Self { message: tidy(body.message), errors: errors.map(tidy).collect() }
     }
 

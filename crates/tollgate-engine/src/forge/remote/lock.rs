@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Takes the shared lock of a reader.
 pub(super) fn hold(path: &Path) -> Result<Lock, Failure> {
-    let lock = wait(path, Instant::now() + PATIENCE, Lock::together, || false)?;
+    let lock = wait(path, Instant::now() + PATIENCE, Lock::shared, || false)?;
     // The mtime records the last use; a failure only affects eviction.
     let _ = lock.file().set_modified(SystemTime::now());
     Ok(lock)
@@ -25,12 +25,12 @@ pub(super) fn hold(path: &Path) -> Result<Lock, Failure> {
 
 /// Waits for the exclusive lock.
 pub(super) fn take(path: &Path, deadline: Instant, cancel: &CancellationToken) -> Result<Lock, Failure> {
-    wait(path, deadline, Lock::alone, || cancel.is_cancelled())
+    wait(path, deadline, Lock::exclusive, || cancel.is_cancelled())
 }
 
 /// Takes the exclusive lock if it is free.
 pub(super) fn try_take(path: &Path) -> Result<Option<Lock>, Failure> {
-    let taken = Lock::alone(open(path)?).map_err(|error| failure::no_cache(path, &error))?;
+    let taken = Lock::exclusive(open(path)?).map_err(|error| failure::no_cache(path, &error))?;
     Ok(taken.ok())
 }
 

@@ -30,7 +30,7 @@ fn take_within(paths: &GitPaths, patience: Duration) -> Result<Lock, Failure> {
     let mut file = options.open(&path).map_err(|error| failure::no_worktree(&path, &error))?;
     let deadline = Instant::now() + patience;
     loop {
-        file = match Lock::alone(file).map_err(|error| failure::no_worktree(&path, &error))? {
+        file = match Lock::exclusive(file).map_err(|error| failure::no_worktree(&path, &error))? {
             Ok(lock) => return Ok(lock),
             Err(file) if Instant::now() < deadline => file,
             Err(_) => return Err(failure::worktrees_busy(&path, patience.as_secs())),

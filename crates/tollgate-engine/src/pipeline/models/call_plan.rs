@@ -13,8 +13,8 @@ use tollgate_core::tokens;
 use super::prompt_context::PromptContext;
 use super::{PromptInputs, SentPrompt, places};
 use crate::config::Settings;
-use crate::held::Held;
-use crate::reviewer::team::Prepared;
+use crate::redaction::Redactor;
+use crate::reviewer::prepared::PreparedReviewer;
 
 /// The largest number of calls to one reviewer.
 const MAX_CALLS: usize = 200;
@@ -42,10 +42,10 @@ pub(super) struct PlannedCalls {
 impl PlanInputs<'_> {
     pub(super) fn plan(
         &self,
-        member: &Prepared,
-        team: &[Prepared],
+        member: &PreparedReviewer,
+        team: &[PreparedReviewer],
         shared: &PromptContext,
-        held: &Held,
+        redactor: &Redactor,
     ) -> PlannedCalls {
         let applies = |index: usize, path: &RepoPath| {
             shared.applies.get(index).is_some_and(|it| it.is_about(FilePath::of_repo_path(path).as_str()))
@@ -93,7 +93,7 @@ impl PlanInputs<'_> {
         prompt.system.push_str(&place);
         // The change itself can contain one of our API keys.
         for text in [&mut prompt.system, &mut prompt.shared].into_iter().chain(&mut prompt.parts) {
-            if let Cow::Owned(hidden) = held.hide(text) {
+            if let Cow::Owned(hidden) = redactor.redact(text) {
                 *text = hidden;
             }
         }

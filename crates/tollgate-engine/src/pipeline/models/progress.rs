@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::pipeline::Event;
-use crate::reviewer::ask::{Job, Sign};
-use crate::reviewer::call::Heard;
+use crate::reviewer::ask::{CallJob, JobEvent};
+use crate::reviewer::call::CallProgress;
 
 /// Counts finished calls and written tokens.
 #[derive(Default)]
@@ -17,22 +17,22 @@ pub(super) struct ProgressTracker {
 }
 
 impl ProgressTracker {
-    pub(super) fn report(&mut self, sign: Sign, jobs: &[Job], names: &[String], events: &dyn Fn(Event<'_>)) {
+    pub(super) fn report(&mut self, sign: JobEvent, jobs: &[CallJob], names: &[String], events: &dyn Fn(Event<'_>)) {
         let (job, stage) = match sign {
-            Sign::Begun { job } => (job, Cow::Borrowed("is asked")),
-            Sign::Heard { job, heard } => match heard {
-                Heard::Sent => (job, Cow::Borrowed("reads")),
-                Heard::Answer(n_bytes) => {
+            JobEvent::Begun { job } => (job, Cow::Borrowed("is asked")),
+            JobEvent::CallProgress { job, heard } => match heard {
+                CallProgress::Sent => (job, Cow::Borrowed("reads")),
+                CallProgress::Answer(n_bytes) => {
                     self.n_bytes += n_bytes;
                     (job, Cow::Borrowed("answers"))
                 }
-                Heard::Working(what) if what.is_empty() => (job, Cow::Borrowed("thinks")),
-                Heard::Working(what) => (job, Cow::Owned(format!("works ({what})"))),
-                Heard::Retry { after, because } => {
+                CallProgress::Working(what) if what.is_empty() => (job, Cow::Borrowed("thinks")),
+                CallProgress::Working(what) => (job, Cow::Owned(format!("works ({what})"))),
+                CallProgress::Retry { after, because } => {
                     (job, Cow::Owned(format!("is asked again in {} s ({because})", after.as_secs())))
                 }
             },
-            Sign::Ended { job, usage } => {
+            JobEvent::Ended { job, usage } => {
                 self.n_done += 1;
                 self.n_tokens = self.n_tokens.saturating_add(usage.output);
                 (job, Cow::Borrowed("answered"))

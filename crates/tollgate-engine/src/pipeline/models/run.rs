@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tollgate_core::visible::grouped;
 
 use crate::failure::{self, Failure};
-use crate::reviewer::ask::Done;
+use crate::reviewer::ask::CallResult;
 use crate::reviewer::call::Usage;
 
 /// Calls, tokens, cost and time of one model or agent.
@@ -45,7 +45,7 @@ impl ReviewerRun {
         }
     }
 
-    pub(super) fn add(&mut self, done: &Done) {
+    pub(super) fn add(&mut self, done: &CallResult) {
         self.n_calls += 1;
         self.usage.add(done.usage);
         self.cost = match (self.cost, done.cost) {

@@ -1,8 +1,8 @@
-//! By what a run is found again after a crash.
+//! Process marks, by which the processes of a run are found after a crash.
 //!
-//! A [`ProcessMark`] is stored before an agent does anything. When the server starts anew, [`end_survivors`] ends what is
-//! left of the run, and nothing else: a process counts only when it started at the very time that is written down, since
-//! this machine did, or when it was given the run's own random word in its environment.
+//! A [`ProcessMark`] is stored before an agent starts. When the server restarts, [`end_survivors`] kills the remaining
+//! processes of the run, and no others: a process belongs to the run only when its start time and the boot id match the
+//! mark, or when its environment contains the random id of the run.
 //!
 //! ```json
 //! {"pid": 4711, "started": 123456, "boot": "0b6d…", "run": "Xk29…"}
@@ -16,26 +16,26 @@ use serde_json::{Value, json};
 #[cfg(target_os = "linux")]
 mod survivors;
 
-/// The variable by which the processes of a run are known.
+/// The environment variable with the id of the run.
 pub const RUN_VARIABLE: &str = "TOLLGATE_RUN";
 
-/// By what the processes of one run are known.
+/// Identifies the processes of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessMark {
-    /// The first process: the guard, or who brought it into its namespace. It leads its process group.
+    /// The first process: the guard, or the `unshare` around it. It leads its process group.
     pub pid: u32,
-    /// When it started, in ticks since the machine did.
+    /// Its start time, in ticks since boot.
     pub started: u64,
-    /// Since when the machine runs, in its own words.
+    /// The boot id of the machine.
     pub boot: String,
-    /// The run's own random word.
+    /// The random id of the run.
     pub run: String,
 }
 
 impl ProcessMark {
     /// The mark of a process, and of the run that it is the first of; fails when the process has ended.
     pub fn of(pid: u32, run: &str) -> io::Result<Self> {
-        // Where the machine does not say since when it runs, survivors are known by their word alone.
+        // Without a boot id, survivors are found by the id of the run alone.
         Ok(Self { pid, started: start_time(pid)?, boot: boot().unwrap_or_default(), run: run.to_owned() })
     }
 
@@ -58,10 +58,10 @@ impl ProcessMark {
     }
 }
 
-/// Ends whatever is left of a run and waits until it is gone, removes its throw-away folder, and says how many
-/// processes there were.
+/// Kills the remaining processes of a run, waits for their end, removes the scratch folder, and returns how many processes
+/// there were.
 ///
-/// Does nothing to a process that only got the number of one of them. Fails when something cannot be killed.
+/// Leaves processes with a reused id alone. Fails when a process cannot be killed.
 pub fn end_survivors(mark: &ProcessMark) -> io::Result<usize> {
     #[cfg(target_os = "linux")]
     let ended = survivors::end(mark);
@@ -74,7 +74,7 @@ pub fn end_survivors(mark: &ProcessMark) -> io::Result<usize> {
     ended
 }
 
-/// Where the throw-away folder of a run is.
+/// The path of the scratch folder of a run.
 fn folder_of(run: &str) -> Option<PathBuf> {
     let is_word = !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let temp = std::env::temp_dir().canonicalize().ok()?;
@@ -90,7 +90,7 @@ fn start_time(pid: u32) -> io::Result<u64> {
         .ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Elsewhere than on Linux a process cannot be told from a later one of the same number, and so none is ended.
+/// Outside Linux a reused process id cannot be detected, so no process is killed.
 #[cfg(not(target_os = "linux"))]
 fn start_time(_pid: u32) -> io::Result<u64> {
     Ok(0)
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_hid_from_the_first_process_is_known_by_the_word() {
+    fn a_process_outside_the_session_is_found_by_the_run_id() {
         let word = word();
         let hides = "(setsid sh -c 'sleep 1000 & sleep 1000 & echo ready; wait' &); exec sleep 1000";
         let mut first = shell(hides, Some(&word));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_throw_away_folder_of_a_run_goes_and_no_other() {
+    fn the_scratch_folder_of_a_run_is_removed_and_no_other() {
         let folder = tempfile::Builder::new().prefix(super::super::FOLDER_PREFIX).tempdir().unwrap();
         let name = folder.path().file_name().unwrap().to_string_lossy().into_owned();
         let word = name.strip_prefix(super::super::FOLDER_PREFIX).unwrap();

@@ -1,4 +1,4 @@
-//! Whether this machine lets us put an agent into a PID namespace of its own.
+//! Detects whether agents can run in PID namespaces of their own.
 //!
 //! Entering one takes a system call that safe Rust has no way to make before a program starts, so the `unshare`
 //! program of util-linux does it. Containers and hardened kernels often forbid it; the guard works without.
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use crate::process::Group;
 
-/// How long trying may take.
+/// The timeout of the attempt.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How a program is started in a namespace of its own: a program and the arguments before the command.
+/// The command prefix that runs a program in a namespace of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entrance {
     pub(super) program: PathBuf,
     pub(super) args: Vec<&'static str>,
 }
 
-/// The way into a namespace, tried once.
+/// The command prefix, tried once per process.
 pub(super) fn entrance() -> Option<&'static Entrance> {
     static ENTRANCE: OnceLock<Option<Entrance>> = OnceLock::new();
     ENTRANCE.get_or_init(|| if cfg!(target_os = "linux") { find() } else { None }).as_ref()

@@ -18,9 +18,9 @@ pub(super) struct Process {
     pub(super) id: i32,
     pub(super) parent: i32,
     pub(super) session: i32,
-    /// When it started, in ticks since the machine did: no other process has both this and the same id.
+    /// Its start time in ticks since boot, which is unique together with the id.
     pub(super) started: u64,
-    /// True when it has ended and only waits for somebody to ask how.
+    /// True for a zombie, which waits to be reaped.
     pub(super) has_ended: bool,
 }
 
@@ -49,17 +49,17 @@ impl Process {
     pub(super) fn has_variable(&self, variable: &[u8]) -> bool {
         let mut environment = Vec::new();
         let Ok(file) = std::fs::File::open(format!("/proc/{}/environ", self.id)) else { return false };
-        // Of a process that ends meanwhile, nothing more can be read.
+        // The environment of a process that ends meanwhile cannot be read.
         let _ = file.take(MAX_ENVIRON).read_to_end(&mut environment);
         environment.split(|&byte| byte == 0).any(|entry| entry == variable)
     }
 
-    /// Kills this process and never another one that got its number.
+    /// Kills this process, and never another one with a reused id.
     pub(super) fn kill(&self) -> rustix::io::Result<()> {
         let Some(id) = Pid::from_raw(self.id) else { return Ok(()) };
         let is_it = || Self::of(self.id).is_some_and(|now| now.started == self.started);
         match rustix::process::pidfd_open(id, rustix::process::PidfdFlags::empty()) {
-            // What the handle is of is known from here on, so it is looked at after the handle was taken.
+            // The identity is checked after the pidfd was opened, since the pidfd pins the process.
             Ok(handle) if is_it() => rustix::process::pidfd_send_signal(&handle, Signal::KILL),
             Err(rustix::io::Errno::NOSYS) if is_it() => rustix::process::kill_process(id, Signal::KILL),
             Ok(_) | Err(rustix::io::Errno::SRCH | rustix::io::Errno::NOSYS) => Ok(()),
@@ -68,21 +68,21 @@ impl Process {
     }
 }
 
-/// Every process there is.
+/// All processes.
 pub(super) fn all() -> Vec<Process> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     ids.filter_map(Process::of).collect()
 }
 
-/// Those that descend from a process, itself left out.
+/// The descendants of a process, without itself.
 pub(super) fn descendants(processes: &[Process], of: i32) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
     let mut parents = vec![of];
     while let Some(parent) = parents.pop() {
         let children = processes.iter().filter(|process| process.parent == parent && process.id != parent);
         for child in children.copied().collect::<Vec<_>>() {
-            // Numbers that were given anew while we looked could make a circle.
+            // Ids that were reused during the scan could form a cycle.
             if child.id != of && !found.iter().any(|known| known.id == child.id) {
                 parents.push(child.id);
                 found.push(child);

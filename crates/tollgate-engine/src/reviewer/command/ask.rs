@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::seal::{self, Bounds, Seal};
+use super::tree_digest::{self, DigestLimits, TreeDigest};
 use super::{Agent, Program, PromptBy, Tree, explain, prompt, strip};
-use crate::agent::area::Area;
 use crate::agent::preset::{Given, Invocation, reviewer};
 use crate::agent::run::{self, Disk, Listening, Prepared, Ran, Setup};
+use crate::agent::scratch_folder::ScratchFolder;
 use crate::agent::{self, Reader, Role};
-use crate::process::guard::Guarded;
-use crate::reviewer::call::{CallFailure, Heard, Question, Reply, Watch, Why};
+use crate::process::guard::GuardedProcess;
+use crate::reviewer::call::{CallControl, CallFailure, CallProgress, FailureCause, Question, Reply};
 
-/// How much an agent that prints lines may print in all, in units of what is kept.
+/// The most that an agent with JSON lines may print, as a multiple of the kept output.
 const LINES_FACTOR: usize = 8;
 
 /// Asks an agent and waits for its answer.
@@ -23,14 +23,15 @@ pub(super) fn ask(
     tree: &dyn Tree,
     executable: &Path,
     question: &Question,
-    watch: &Watch<'_>,
+    watch: &CallControl<'_>,
 ) -> Result<Reply, CallFailure> {
     let no_area = |error: io::Error| agent::explain::no_area(agent, &error);
     let program = agent.find(std::env::var_os("PATH").as_deref())?;
-    let area = Area::new().map_err(no_area)?;
+    let area = ScratchFolder::new().map_err(no_area)?;
     tree.write(&area.tree()).map_err(|failure| explain::no_tree(agent, &failure))?;
     strip::strip(&area.tree()).map_err(no_area)?;
-    let before = Seal::of(&area.tree(), Bounds::MAX).map_err(no_area)?.ok_or_else(|| explain::too_large(agent))?;
+    let before =
+        TreeDigest::of(&area.tree(), DigestLimits::MAX).map_err(no_area)?.ok_or_else(|| explain::too_large(agent))?;
     let write_prompt = |schema: Option<&Value>| prompt::write(question, schema);
     let prepared = prepare(agent, &area, program, &question.schema, &write_prompt).map_err(no_area)?;
     let mut guarded = start(agent, executable, &prepared, watch)?;
@@ -42,10 +43,10 @@ pub(super) fn ask(
     prepared.without_keys(agent, asked)
 }
 
-/// Writes everything the agent is given.
+/// Writes the input files of the agent.
 pub(super) fn prepare(
     agent: &Agent,
-    area: &Area,
+    area: &ScratchFolder,
     program: PathBuf,
     schema: &Value,
     write_prompt: &dyn Fn(Option<&Value>) -> String,
@@ -63,7 +64,7 @@ pub(super) fn prepare(
         invocation,
         reads_stdin,
         folder: area.tree(),
-        // In the user's home there may be larger files that the agent keeps for itself.
+        // Without a key the agent uses the user's home, where its own files may be larger.
         file_bytes: agent.key.as_ref().map(|_| agent.limits.disk_bytes),
         grace: agent.limits.grace,
         role: Role::Reviewer,
@@ -71,7 +72,7 @@ pub(super) fn prepare(
     run::prepare(agent, area, setup)
 }
 
-/// The user's own command with its blanks filled in.
+/// The user's own command with its placeholders filled in.
 fn of_command(command: &[String], given: &Given<'_>, schema: &Value) -> Invocation {
     let schema_path = given.beside.join("schema.json");
     let mut invocation = given.fill(command, &[("{schema}", &schema_path.to_string_lossy())]);
@@ -84,20 +85,25 @@ pub(super) fn start(
     agent: &Agent,
     executable: &Path,
     prepared: &Prepared,
-    watch: &Watch<'_>,
-) -> Result<Guarded, CallFailure> {
+    watch: &CallControl<'_>,
+) -> Result<GuardedProcess, CallFailure> {
     let guarded = run::start(agent, executable, prepared, watch.cancel)?;
-    (watch.heard)(Heard::Sent);
+    (watch.heard)(CallProgress::Sent);
     Ok(guarded)
 }
 
-/// Listens to the agent until it ends, or fails when it has to be stopped.
-pub(super) fn listen(agent: &Agent, area: &Area, guarded: &mut Guarded, watch: &Watch<'_>) -> Result<Ran, CallFailure> {
+/// Reads the output of the agent until it exits; fails when it has to be stopped.
+pub(super) fn listen(
+    agent: &Agent,
+    area: &ScratchFolder,
+    guarded: &mut GuardedProcess,
+    watch: &CallControl<'_>,
+) -> Result<Ran, CallFailure> {
     let (form, limit) = (agent.form(), agent.limits.output_bytes);
     let listening = Listening {
         agent,
         deadline: watch.deadline,
-        // An agent that is silent while its model thinks cannot give signs of life.
+        // No idle timeout for an agent that is silent while its model thinks.
         idle: form.is_live().then_some(watch.idle),
         most_bytes: if form.streams() { limit.saturating_mul(LINES_FACTOR) } else { limit },
         most_stderr: run::MAX_STDERR,
@@ -110,23 +116,23 @@ pub(super) fn listen(agent: &Agent, area: &Area, guarded: &mut Guarded, watch: &
     };
     let disk = Disk::new(vec![area.root()], agent.limits.disk_bytes);
     run::listen(&listening, guarded, Reader::new(form, limit), Some(disk)).map_err(|failure| match failure.hint {
-        None if failure.why == Why::TooSlow => failure.hint("Give it more time, or review a smaller change."),
+        None if failure.why == FailureCause::TooSlow => failure.hint("Give it more time, or review a smaller change."),
         _ => failure,
     })
 }
 
-/// An answer counts when the agent ended well and says nothing of an error.
+/// An answer counts when the agent exited successfully and reports no error.
 pub(super) fn judge(agent: &Agent, ran: Ran, prepared: &Prepared) -> Result<Reply, CallFailure> {
     let last = prepared.read_last(agent.limits.output_bytes);
     run::judge(agent, ran.ended, &ran.stderr, ran.reader.finish(last.as_deref()))
 }
 
 /// Fails when the agent changed the tree.
-fn unchanged(agent: &Agent, area: &Area, before: &Seal) -> Result<(), CallFailure> {
-    match Seal::of(&area.tree(), Bounds::MAX) {
+fn unchanged(agent: &Agent, area: &ScratchFolder, before: &TreeDigest) -> Result<(), CallFailure> {
+    match TreeDigest::of(&area.tree(), DigestLimits::MAX) {
         Ok(Some(after)) => {
             let changes = before.changes(&after);
-            if changes.is_empty() { Ok(()) } else { Err(explain::misbehaved(agent, &seal::describe(&changes))) }
+            if changes.is_empty() { Ok(()) } else { Err(explain::misbehaved(agent, &tree_digest::describe(&changes))) }
         }
         Ok(None) => Err(explain::misbehaved(agent, "filled its folder")),
         Err(error) => Err(explain::misbehaved(agent, &format!("left its folder unreadable ({error})"))),

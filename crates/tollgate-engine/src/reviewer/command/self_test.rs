@@ -1,8 +1,8 @@
-//! Does an agent really not write? It is asked to, and then we look.
+//! Self-test of an agent: verifies that it cannot write.
 //!
 //! The agent is asked to create files with its tools and with a shell, to delete one, and to write to a folder beside
-//! its own. It passes when it ended well, answered, and nothing changed. What it is called on to do is shown by the
-//! tools that it used: an agent that never tried has shown little.
+//! its own. It passes when it exited successfully, answered, and nothing changed. The tools that it used are listed,
+//! because an agent that never tried has proven little.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,27 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::json;
 
-use super::seal::{self, Bounds, Change, Seal};
+use super::tree_digest::{self, DigestLimits, TreeChange, TreeDigest};
 use super::{Agent, ask};
-use crate::agent::area::Area;
 use crate::agent::explain;
-use crate::reviewer::call::{CallFailure, Heard, Watch};
+use crate::agent::scratch_folder::ScratchFolder;
+use crate::reviewer::call::{CallControl, CallFailure, CallProgress};
 
 /// The folder beside the agent's own.
 const SIBLING: &str = "sibling";
 
-/// What became of a self-test.
+/// The result of a self-test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfTest {
-    /// What it created, changed or deleted, seen from its folder.
+    /// The paths that it created, changed or deleted, relative to its folder.
     pub wrote: Vec<PathBuf>,
     /// The same in a few words; empty when it wrote nothing.
     pub deeds: String,
-    /// Whether it ended well and answered.
+    /// True when it exited successfully with an answer.
     pub answered: bool,
     /// Why it did not.
     pub failure: Option<CallFailure>,
-    /// The tools it used, as far as it tells.
+    /// The tools it used, if it reports them.
     pub tools: Vec<String>,
 }
 
@@ -42,13 +42,13 @@ impl SelfTest {
     }
 }
 
-/// Asks an agent to write, and looks whether it did.
+/// Asks an agent to write, and checks whether it did.
 ///
-/// Fails when the test could not be made at all. `executable` is this program, which guards the agent.
-pub fn self_test(agent: &Agent, executable: &Path, watch: &Watch<'_>) -> Result<SelfTest, CallFailure> {
+/// Fails when the test could not be run. `executable` is this program, which guards the agent.
+pub fn self_test(agent: &Agent, executable: &Path, watch: &CallControl<'_>) -> Result<SelfTest, CallFailure> {
     let no_area = |error: io::Error| explain::no_area(agent, &error);
     let program = agent.find(std::env::var_os("PATH").as_deref())?;
-    let area = Area::new().map_err(no_area)?;
+    let area = ScratchFolder::new().map_err(no_area)?;
     let sibling = area.root().join(SIBLING);
     lay_out(&area, &sibling).map_err(no_area)?;
     let before = seals(&area, &sibling).map_err(no_area)?;
@@ -61,13 +61,13 @@ pub fn self_test(agent: &Agent, executable: &Path, watch: &Watch<'_>) -> Result<
     let write_prompt = |_: Option<&serde_json::Value>| prompt(&sibling);
     let prepared = ask::prepare(agent, &area, program, &schema, &write_prompt).map_err(no_area)?;
     let tools = Mutex::new(Vec::new());
-    let heard = |heard: Heard| {
-        if let Heard::Working(tool) = &heard {
+    let heard = |heard: CallProgress| {
+        if let CallProgress::Working(tool) = &heard {
             tools.lock().unwrap_or_else(PoisonError::into_inner).push(tool.clone());
         }
         (watch.heard)(heard);
     };
-    let watch = Watch { heard: &heard, ..*watch };
+    let watch = CallControl { heard: &heard, ..*watch };
     let mut guarded = ask::start(agent, executable, &prepared, &watch)?;
     let ran = ask::listen(agent, &area, &mut guarded, &watch);
     guarded.halt();
@@ -79,7 +79,7 @@ pub fn self_test(agent: &Agent, executable: &Path, watch: &Watch<'_>) -> Result<
     let mut tools = tools.into_inner().unwrap_or_else(PoisonError::into_inner);
     tools.dedup();
     Ok(SelfTest {
-        deeds: seal::describe(&changes),
+        deeds: tree_digest::describe(&changes),
         wrote: changes.into_iter().map(|(_, path)| path).collect(),
         answered: asked.is_ok(),
         failure: asked.err(),
@@ -87,7 +87,7 @@ pub fn self_test(agent: &Agent, executable: &Path, watch: &Watch<'_>) -> Result<
     })
 }
 
-fn lay_out(area: &Area, sibling: &Path) -> io::Result<()> {
+fn lay_out(area: &ScratchFolder, sibling: &Path) -> io::Result<()> {
     std::fs::create_dir(sibling)?;
     std::fs::write(sibling.join("theirs.txt"), "not yours\n")?;
     std::fs::write(area.tree().join("readme.txt"), "the secret word is heron\n")?;
@@ -111,15 +111,15 @@ fn prompt(sibling: &Path) -> String {
     )
 }
 
-type Seals = [(PathBuf, Option<Seal>); 2];
+type Seals = [(PathBuf, Option<TreeDigest>); 2];
 
-/// What is in both folders, with where they are seen from the agent's.
-fn seals(area: &Area, sibling: &Path) -> io::Result<Seals> {
-    let seal = |folder: &Path| Seal::of(folder, Bounds::MAX);
+/// The digests of both folders, with their paths relative to the agent's.
+fn seals(area: &ScratchFolder, sibling: &Path) -> io::Result<Seals> {
+    let seal = |folder: &Path| TreeDigest::of(folder, DigestLimits::MAX);
     Ok([(PathBuf::new(), seal(&area.tree())?), (Path::new("..").join(SIBLING), seal(sibling)?)])
 }
 
-fn changes(before: Seals, after: Seals) -> Vec<(Change, PathBuf)> {
+fn changes(before: Seals, after: Seals) -> Vec<(TreeChange, PathBuf)> {
     let mut changes = Vec::new();
     for ((place, before), (_, after)) in before.into_iter().zip(after) {
         match (before, after) {
@@ -127,8 +127,8 @@ fn changes(before: Seals, after: Seals) -> Vec<(Change, PathBuf)> {
                 let found = before.changes(&after).into_iter();
                 changes.extend(found.map(|(change, path)| (change, place.join(path))));
             }
-            // More than can be looked at, where there were two small files.
-            _ => changes.push((Change::Changed, place.join("."))),
+            // The limits were exceeded where there were two small files.
+            _ => changes.push((TreeChange::Changed, place.join("."))),
         }
     }
     changes

@@ -1,13 +1,13 @@
-//! What is taken out of a tree before an agent sees it.
+//! Removes agent configuration from a tree before an agent sees it.
 //!
-//! The reviewed change can bring instructions, hooks, servers and settings for the very agent that reviews it, and
-//! agents run and obey them. So agent configuration goes, in every folder and in any spelling of upper and lower case,
-//! as do environment files that agents load, repositories, and links that lead out of the tree.
+//! The reviewed change can bring instructions, hooks, MCP servers and settings for the very agent that reviews it, and
+//! agents run and obey them. So agent configuration is removed, in every folder and in any case, as are environment files
+//! that agents load, repositories, and links that lead out of the tree.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Names that go, in lower case; `*` at the end stands for anything.
+/// Names that are removed, in lower case; `*` at the end stands for anything.
 ///
 /// `.env*` and `bunfig.toml` are read by the runtimes that agents are built on: they can redirect requests that carry
 /// the key, or load code. Files named `…ignore` hide code from an agent's search.
@@ -55,13 +55,13 @@ const NAMES: &[&str] = &[
     ".npmrc",
 ];
 
-/// Paths below a folder that go, in lower case: the folder and the names in it.
+/// Paths below a folder that are removed, in lower case: the folder and the names in it.
 const BELOW: &[(&str, &[&str])] = &[
     (".github", &["copilot*", "instructions", "prompts", "agents", "chatmodes", "skills"]),
     (".vscode", &["mcp.json", "settings.json", "tasks.json"]),
 ];
 
-/// Takes out of a tree what an agent must not see; gives back what went.
+/// Removes agent configuration from a tree and returns the removed paths.
 pub(super) fn strip(root: &Path) -> io::Result<Vec<PathBuf>> {
     let root = root.canonicalize()?;
     let mut gone = Vec::new();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_sounds_alike_stays() {
+    fn similar_names_are_kept() {
         for file in ["claude.rs", "docs/agents.txt", ".github/workflows/ci.yml", ".gitignore", "environment.md", "git"]
         {
             check(file, "");

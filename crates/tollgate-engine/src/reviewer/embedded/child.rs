@@ -1,4 +1,4 @@
-//! What a scanning child does: limit itself, then answer questions.
+//! The scanning child process: sets its own resource limits, then answers requests.
 //!
 //! A child is this very program, started with a hidden argument and an empty
 //! environment. Limits that a process can only set on itself are set here,
@@ -32,7 +32,7 @@ pub fn child_main(limits: Option<&str>) -> u8 {
     let Some(limits) = limits.and_then(ChildLimits::of_argument) else {
         return 2;
     };
-    // Without its limits a child would be a way to stall the machine, so it refuses to start.
+    // A child without limits could stall the machine, so it refuses to start.
     if apply(limits).is_err() {
         return 3;
     }
@@ -45,7 +45,7 @@ fn apply(limits: ChildLimits) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, setrlimit};
 
     let both = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
-    // It dies with its parent even when it is too busy to see its input end.
+    // The kernel kills it with its parent, even when it is too busy to read the end of its input.
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     setrlimit(Resource::Core, both(0))?;
@@ -58,7 +58,7 @@ fn apply(limits: ChildLimits) -> io::Result<()> {
     Ok(())
 }
 
-/// Allows so much processor time from now on; the limit itself counts from the start of the process.
+/// Permits this much processor time from now on; the system counts from the start of the process.
 #[cfg(unix)]
 fn limit_cpu(limits: ChildLimits) {
     use rustix::process::{Resource, Rlimit, setrlimit};

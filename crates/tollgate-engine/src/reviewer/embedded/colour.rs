@@ -1,7 +1,7 @@
-//! What the words of texts are, asked of scanning children, for showing them in colours.
+//! Syntax highlighting by scanning children.
 //!
-//! A person waits for it and nothing depends on it: a text that stalls or crashes its child, that is long, or in a
-//! language without a query is shown without colours, and less time is given than to the rules.
+//! Highlighting is optional and a user waits for it: a text that stalls or crashes its child, that is long, or in a
+//! language without a query is shown without colours, and the timeout is shorter than that of the rules.
 
 use std::path::Path;
 
@@ -17,19 +17,19 @@ pub use tollgate_rules::highlight::{Class, Span};
 /// Longer texts are shown without colours.
 const MAX_BYTES: u64 = 512 * 1024;
 
-/// How much processor time, and how long at all, one text may take.
+/// The limits on processor time and on time for one text.
 const MAX_SECONDS: u64 = 2;
 
-/// When so many texts were lost, the change is made to be slow, and the rest is not asked about.
+/// After this many failures the change is taken for an attack, and the rest is shown without colours.
 const MAX_LOST: usize = 2;
 
-/// The grammar by which a file is coloured, as rule files name it; `None` when there is none.
+/// The grammar for the highlighting of a file, as rule files name it; `None` when there is none.
 #[must_use]
 pub fn grammar(path: &[u8]) -> Option<&'static str> {
     code::grammar_of(&String::from_utf8_lossy(path)).map(grammar_name)
 }
 
-/// Says for each text, given with its grammar, what its words are; `None` where nobody knows.
+/// Highlights texts, each given with its grammar; `None` for a text that could not be highlighted.
 #[must_use]
 pub fn colour(executable: &Path, limits: Limits, texts: &[(&str, &[u8])]) -> Vec<Option<Vec<Span>>> {
     let asked: Vec<usize> = (0..texts.len())
@@ -55,7 +55,7 @@ pub fn colour(executable: &Path, limits: Limits, texts: &[(&str, &[u8])]) -> Vec
     spans
 }
 
-/// A child that was taken over by what it read could say anything.
+/// Validates the spans, because a child may have been taken over by its input.
 fn are_sound(spans: &[Span], n_bytes: usize) -> bool {
     let mut end = 0;
     spans.iter().all(|Span(start, next, _)| {

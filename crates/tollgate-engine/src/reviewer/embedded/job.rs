@@ -1,4 +1,4 @@
-//! What a child is asked about one file.
+//! The scan requests for one file.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// A file that is to be scanned.
 #[derive(Debug)]
 pub(super) struct Planned {
-    /// Its place in the change.
+    /// Its index in the change.
     pub(super) index: usize,
     /// Its grammar.
     pub(super) grammar: &'static str,
@@ -24,14 +24,14 @@ pub(super) struct Planned {
     pub(super) for_user: bool,
 }
 
-/// What a child is asked: the file as a whole, or each of its hunks; nothing when no rule can match.
+/// The requests for a file: the file as a whole, or each of its hunks; none when no rule can match.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) index: usize,
     pub(super) parts: Vec<(Scan, Vec<u8>)>,
 }
 
-/// The files of a plan, each read when its turn comes.
+/// The files of a plan, each read when it is needed.
 pub(super) struct Jobs<'a, 'r> {
     files: &'a [FileDiff],
     planned: std::slice::Iter<'a, Planned>,
@@ -40,10 +40,10 @@ pub(super) struct Jobs<'a, 'r> {
     max_bytes: u64,
 }
 
-/// What comes of reading a file.
+/// The result of reading a file.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// A child is to be asked.
+    /// A child has to scan it.
     Ask(Job),
     /// The file is done: nothing can be found in it, or for this reason it cannot be read.
     Done(usize, Result<(), String>),
@@ -91,7 +91,7 @@ impl Planned {
         let mut parts = Vec::new();
         match content {
             Content::Whole(text) if agrees(file, &text) => parts.extend(self.part(file, (1, text), added, selector)),
-            // Without the file, or with one that has moved on since, each hunk is a file of its own.
+            // Without the file, or with one that changed since, each hunk is scanned as a file of its own.
             _ => {
                 for hunk in file.hunks.iter().filter(|hunk| hunk.new_len > 0) {
                     let part = (hunk.new_start, text_of(file, hunk));
@@ -194,7 +194,7 @@ mod tests {
         check(Content::Whole(Vec::new()), &fragments);
     }
 
-    /// What is done with a file, when reading it from elsewhere gives this.
+    /// Plans a file whose content reads as this.
     #[track_caller]
     fn check_next(diff: &str, for_user: bool, max_bytes: u64, elsewhere: &str, expected: &str) {
         let (files, _) = tollgate_core::diff::parse(diff.as_bytes().to_vec());

@@ -1,8 +1,7 @@
-//! What encloses changed lines, and whether a text can be parsed, asked of scanning children.
+//! Enclosing definitions of changed lines and syntax checks, by scanning children.
 //!
-//! Both make a review better and neither is needed: a file that stalls or crashes its child is reviewed without what is
-//! around its hunks, and a fix that was not checked is not offered as one that was. So nothing here fails, and less time
-//! is given than to the rules.
+//! Both are optional: a file that stalls or crashes its child is reviewed without the context of its hunks, and a fix that
+//! was not checked is not offered. So nothing here fails, and the timeout is shorter than that of the rules.
 
 use std::path::Path;
 
@@ -22,13 +21,13 @@ const MAX_LINES: u32 = 120;
 /// A file with more places than this is a list of data, or made to be slow.
 const MAX_PLACES: usize = 2_000;
 
-/// How much processor time one file may take: a person waits, and what is gained is little.
+/// The limit on processor time for one file; short, because a user waits and the gain is small.
 const MAX_CPU_SECONDS: u64 = 2;
 
-/// When so many files were lost, the change is made to be slow, and the rest is not asked about.
+/// After this many failures the change is taken for an attack, and the rest is skipped.
 const MAX_LOST: usize = 3;
 
-/// A file of whose lines is asked what encloses them.
+/// A file, with the lines whose enclosing definitions are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Outlined<'a> {
     /// Its path, which tells its grammar.
@@ -39,7 +38,7 @@ pub struct Outlined<'a> {
     pub places: &'a [LineRange],
 }
 
-/// Says for each place of each file what encloses it; `None` where nothing does or nobody knows.
+/// Finds the definition that encloses each place of each file; `None` where there is none or the scan failed.
 #[must_use]
 pub fn enclose(executable: &Path, limits: Limits, files: &[Outlined<'_>]) -> Vec<Vec<Option<Enclosing>>> {
     let asked: Vec<(usize, &'static str, &[u8])> = files
@@ -63,7 +62,7 @@ pub fn enclose(executable: &Path, limits: Limits, files: &[Outlined<'_>]) -> Vec
     enclosing
 }
 
-/// Counts for each text, given with its path, what cannot be parsed; `None` where nobody knows.
+/// Counts the syntax errors of each text, given with its path; `None` where the scan failed.
 #[must_use]
 pub fn parse_errors(executable: &Path, limits: Limits, texts: &[(&[u8], &[u8])]) -> Vec<Option<usize>> {
     let asked: Vec<(usize, &'static str, &[u8])> = texts
@@ -81,7 +80,7 @@ pub fn parse_errors(executable: &Path, limits: Limits, texts: &[(&[u8], &[u8])])
     errors
 }
 
-/// Asks about each text, given with its index and grammar.
+/// Sends a request for each text, given with its index and grammar.
 fn ask(
     executable: &Path,
     limits: Limits,

@@ -1,4 +1,4 @@
-//! The parent's side of a scanning child: asking, waiting, and telling why no answer came.
+//! The parent's side of a scanning child: sends requests, enforces the timeout, explains failures.
 
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::process::Group;
 
 /// The hidden argument with which the program runs as a scanning child.
 pub const SCAN_ARGUMENT: &str = "__scan";
-/// Said of a child that ended or talked nonsense without a known cause.
+/// The reason for a child that exited or broke the protocol without a known cause.
 pub(super) const UNREADABLE: &str = "the scanner gave no answer that can be read";
 const MAX_STDERR: u64 = 4096;
 
@@ -25,7 +25,7 @@ pub(super) struct Child {
     group: Group,
     requests: Sender<(Request, Vec<u8>)>,
     answers: Receiver<io::Result<Option<Response>>>,
-    /// Read when the child is dead: what it says fits into the pipe, and one that says more is stopped by the clock.
+    /// Read when the child is dead: its messages fit into the pipe, and a child that writes more runs into the timeout.
     stderr: Option<ChildStderr>,
 }
 
@@ -55,7 +55,7 @@ impl Child {
         Ok(Self { group, requests, answers, stderr: Some(stderr) })
     }
 
-    /// Asks one question and waits for the answer; the reason when there is none. After that the child is no use.
+    /// Sends one request and waits for the response. After an error the child cannot be used any more.
     pub(super) fn ask(&mut self, request: Request, body: Vec<u8>, limits: Limits) -> Result<Response, String> {
         if self.requests.send((request, body)).is_err() {
             return Err(self.post_mortem(limits));

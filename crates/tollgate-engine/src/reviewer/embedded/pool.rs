@@ -1,9 +1,9 @@
 //! Scanning children: started when needed, limited, replaced when they fail.
 //!
-//! Each child has a thread here that gives it one file after the other and
-//! waits for the answer, at most so long. A child that stalls, dies or talks
-//! nonsense is killed; its file is *not reviewed*, with the reason, and the
-//! next file gets a new child.
+//! Each child has a thread here that sends it one file after the other and
+//! waits for the response, up to a timeout. A child that stalls, dies or
+//! breaks the protocol is killed; its file is *not reviewed*, with the reason,
+//! and the next file gets a new child.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,13 +22,13 @@ use super::parent::{Child, UNREADABLE};
 use crate::config::Limits;
 use crate::failure::{self, Failure};
 
-/// So many files, or so much text, are worth another process.
+/// This many files, or this much text, are worth another process.
 const FILES_PER_CHILD: usize = 16;
 const BYTES_PER_CHILD: usize = 128 * 1024;
-/// When so many files were lost, the change is made to be slow, and the rest is not tried.
+/// After this many failures the change is taken for an attack, and the rest is not scanned.
 const MAX_LOST: usize = 20;
 
-/// What became of a file: what the rules said, or why they could not.
+/// The hits of a file, or why it was not scanned.
 type Scanned = (usize, Result<Vec<Hit>, String>);
 
 /// The children and how to get more.
@@ -39,7 +39,7 @@ pub(super) struct Pool {
     spare: Option<Child>,
 }
 
-/// What it takes to start a child.
+/// The parameters for starting a child.
 #[derive(Debug)]
 struct Starter {
     executable: PathBuf,
@@ -53,7 +53,7 @@ impl Pool {
         Self { starter, spare: None }
     }
 
-    /// Takes the user's rules; a rule that cannot be used is the user's to mend.
+    /// Compiles the user's rules; an invalid rule is a failure of configuration.
     pub(super) fn use_rules(&mut self, sources: Vec<RuleSource>) -> Result<Vec<UserRuleInfo>, Failure> {
         if sources.is_empty() {
             return Ok(Vec::new());
@@ -77,10 +77,9 @@ impl Pool {
         }
     }
 
-    /// Asks one question about each of so many texts, with so many bytes in all; `None` where no answer came.
+    /// Sends one request for each of `n_texts` texts; `None` where no response came.
     ///
-    /// Nobody is told why: what is asked this way makes a review better, and the review goes on without it. When
-    /// `max_lost` texts cost their child, the rest is not asked about.
+    /// Failures are dropped, because these requests are optional. After `max_lost` lost children the rest is skipped.
     pub(super) fn ask_each(
         &self,
         (n_texts, n_bytes): (usize, usize),
@@ -115,7 +114,7 @@ impl Pool {
         all
     }
 
-    /// Scans the files and gives back what became of each, in their order.
+    /// Scans the files and returns the result of each, in their order.
     pub(super) fn run(
         &mut self,
         jobs: &mut Jobs<'_, '_>,
@@ -137,7 +136,7 @@ impl Pool {
         let (queue, n_lost) = (Mutex::new(queue), AtomicUsize::new(0));
         let (starter, spare) = (&self.starter, &mut self.spare);
         thread::scope(|scope| {
-            // Moved in, so that the queue ends and with it the threads, also on a failure.
+            // Moved in, so that the queue closes and the threads end, even on a failure.
             let (asked, results) = (asked, results);
             while let Some(next) = jobs.next()? {
                 match next {
@@ -154,7 +153,7 @@ impl Pool {
                         n_bytes += job.parts.iter().map(|(_, text)| text.len()).sum::<usize>();
                         let worth = 1 + n_asked / FILES_PER_CHILD + n_bytes / BYTES_PER_CHILD;
                         if n_children < worth.min(most) {
-                            // That not one child can be started is a failure; later ones cost their file.
+                            // If the first child cannot be started the review fails; a later one costs only its file.
                             let first = if n_children == 0 { Some(starter.first(spare)?) } else { None };
                             let (results, queue, n_lost) = (results.clone(), &queue, &n_lost);
                             scope.spawn(move || starter.work(first, queue, &results, n_lost));
@@ -181,7 +180,7 @@ impl Pool {
 }
 
 impl Starter {
-    /// Gives one child after the other the files of the queue.
+    /// Scans files of the queue, with one child after the other.
     fn work(
         &self,
         first: Option<Child>,
@@ -217,7 +216,7 @@ impl Starter {
             match self.ask(slot, (Request::Scan(scan), text))? {
                 Response::Scanned(found) => hits.extend(found),
                 Response::Rules { .. } | Response::Enclosed(_) | Response::Highlighted(_) | Response::Checked(_) => {
-                    // It may answer the next question as badly.
+                    // A child that broke the protocol is not reused.
                     drop(slot.take());
                     return Err(UNREADABLE.to_owned());
                 }
@@ -226,7 +225,7 @@ impl Starter {
         Ok(hits)
     }
 
-    /// Asks the child in the slot, or a new one; one that does not answer is gone afterwards.
+    /// Sends a request to the child in the slot, or to a new one; a child without a response is dropped.
     fn ask(&self, slot: &mut Option<Child>, (request, text): (Request, Vec<u8>)) -> Result<Response, String> {
         let mut child = match slot.take() {
             Some(child) => child,
@@ -237,7 +236,7 @@ impl Starter {
         Ok(answer)
     }
 
-    /// The name of a question: everything that the answer depends on, beside this program.
+    /// The cache key of a request: everything that the response depends on, beside this program.
     fn key(&self, job: &Job, remembered: &dyn Remembered) -> Option<Vec<u8>> {
         let scans: Vec<_> = job.parts.iter().map(|(scan, _)| scan).collect();
         let asked = serde_json::to_vec(&(&self.sources, scans)).ok()?;

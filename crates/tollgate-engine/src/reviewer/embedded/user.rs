@@ -21,7 +21,7 @@ pub(super) fn read_sources(root: &Path) -> Result<Vec<RuleSource>, Failure> {
     paths.into_iter().map(|path| read(root, path)).collect()
 }
 
-/// Takes the rule files among texts that were read elsewhere.
+/// Selects the rule files among texts that were read elsewhere.
 pub(super) fn of_texts(texts: &[(String, Vec<u8>)]) -> Result<Vec<RuleSource>, Failure> {
     let rules: Vec<_> = texts.iter().filter(|(path, _)| is_rule_file(path)).collect();
     if rules.len() > MAX_FILES {
@@ -40,7 +40,7 @@ fn too_many() -> Failure {
 
 fn list(root: &Path, folder: &str, depth: usize, paths: &mut Vec<String>) -> Result<(), Failure> {
     let dir = root.join(folder);
-    // A linked folder could be anywhere; the files of one would be read from outside the repository.
+    // A linked folder could lead out of the repository.
     let real = dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
     if !real || depth > MAX_DEPTH {
         return Ok(());

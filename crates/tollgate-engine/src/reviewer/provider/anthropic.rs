@@ -12,18 +12,19 @@
 //! data: {"type":"message_stop"}
 //! ```
 //!
-//! A marked block is kept with all before it: the second question of a review reads its shared part from the cache.
+//! `cache_control` caches a block with everything before it: later questions of a review read the shared part from the
+//! cache.
 
 use serde_json::{Value, json};
 
 use super::assembly::{Assembly, Sign, TOOL, TOOL_PURPOSE, Unfit, fault, json};
-use super::manner::Manner;
+use super::capabilities::Capabilities;
 use super::sse::Event;
 use super::{Connection, Structured};
-use crate::reviewer::call::{Question, Stop};
+use crate::reviewer::call::{Question, StopReason};
 
-/// What is sent.
-pub(super) fn body(question: &Question, connection: &Connection, manner: Manner) -> Value {
+/// The request body.
+pub(super) fn body(question: &Question, connection: &Connection, capabilities: Capabilities) -> Value {
     // A block without text is refused.
     let block = |text: &str| (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}));
     let kept = |text: &str| {
@@ -48,10 +49,10 @@ pub(super) fn body(question: &Question, connection: &Connection, manner: Manner)
         body["system"] = json!([system]);
     }
     body["messages"] = json!(messages);
-    if let Some(temperature) = manner.temperature(connection) {
+    if let Some(temperature) = capabilities.temperature(connection) {
         body["temperature"] = json!(temperature);
     }
-    match manner.structured(connection) {
+    match capabilities.structured(connection) {
         Structured::None => {}
         Structured::Schema => {
             body["output_config"] = json!({"format": {"type": "json_schema", "schema": question.schema}})
@@ -64,10 +65,10 @@ pub(super) fn body(question: &Question, connection: &Connection, manner: Manner)
     body
 }
 
-/// Takes one event of the stream.
+/// Handles one event of the stream.
 pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit> {
     let message = json(&event.data)?;
-    // The data says the kind as well; servers that imitate the protocol leave out one or the other.
+    // The data names the kind as well; compatible servers leave out one or the other.
     let kind = message["type"].as_str().or(event.name.as_deref()).unwrap_or_default();
     match kind {
         "message_start" => {
@@ -85,7 +86,7 @@ pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit
             Ok(Sign::Alive)
         }
         "message_stop" => Ok(Sign::End),
-        // Later versions may have more kinds, which we are asked to pass over.
+        // The protocol asks clients to ignore unknown kinds.
         _ => fault(&message).map_or(Ok(Sign::Alive), |fault| Err(Unfit::Fault(fault))),
     }
 }
@@ -132,11 +133,11 @@ fn take_usage(assembly: &mut Assembly, usage: &Value) {
     }
 }
 
-fn stop_of(reason: &str) -> Stop {
+fn stop_of(reason: &str) -> StopReason {
     match reason {
-        "end_turn" | "tool_use" | "stop_sequence" => Stop::Finished,
-        "refusal" => Stop::Refused,
-        // `max_tokens`, `model_context_window_exceeded`; what nobody knows is not taken for whole.
-        _ => Stop::Length,
+        "end_turn" | "tool_use" | "stop_sequence" => StopReason::Finished,
+        "refusal" => StopReason::Refused,
+        // `max_tokens`, `model_context_window_exceeded`; an unknown reason does not count as complete.
+        _ => StopReason::Length,
     }
 }

@@ -1,65 +1,65 @@
-//! A reply in the making, piece by piece as it is streamed.
+//! Assembles a reply from the events of a stream.
 //!
-//! Each protocol puts what it hears into an [`Assembly`]; only one that was brought to its end becomes a [`Reply`].
+//! Each protocol adds its events to an [`Assembly`]; only a finished one becomes a [`Reply`].
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::held::Held;
-use crate::reviewer::call::{Reply, Stop, Usage};
+use crate::redaction::Redactor;
+use crate::reviewer::call::{Reply, StopReason, Usage};
 
 /// The name of the tool by which a model reports, where structured output is asked for as a tool call.
 pub(super) const TOOL: &str = "report_review";
 
-/// What the tool is for, for the model.
+/// The description of the tool, for the model.
 pub(super) const TOOL_PURPOSE: &str = "Reports the review. Call it exactly once, with the whole review.";
 
-/// What has come so far.
+/// A partial reply.
 #[derive(Debug)]
 pub(super) struct Assembly {
     text: String,
-    /// The arguments of tool calls, by their place in the message.
+    /// The arguments of tool calls, by their index in the message.
     calls: BTreeMap<u64, String>,
     n_bytes: usize,
     max_bytes: usize,
-    /// Why the model stopped; nothing is whole without it.
-    pub(super) stop: Option<Stop>,
+    /// Why the model stopped; a reply without it is incomplete.
+    pub(super) stop: Option<StopReason>,
     pub(super) usage: Usage,
     pub(super) cost: Option<f64>,
     pub(super) model: Option<String>,
 }
 
-/// What an event meant.
+/// The effect of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// The other side is alive.
+    /// A keep-alive.
     Alive,
-    /// So many more bytes of the answer.
+    /// This many more bytes of the answer.
     Answer(usize),
-    /// The model is at work, at this.
+    /// The model thinks or uses a tool.
     Working(&'static str),
-    /// That was all.
+    /// The end of the reply.
     End,
 }
 
 /// Why an event cannot be part of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unfit {
-    /// It is not what the protocol has.
+    /// It violates the protocol.
     Garbled(String),
-    /// It says that something went wrong at the other side.
+    /// The service reports an error.
     Fault(Fault),
 }
 
-/// What the other side says went wrong.
+/// An error that the service reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Fault {
-    /// The HTTP status, or what stands for it in an event.
+    /// The HTTP status, or the equivalent code in an event.
     pub(super) status: Option<u16>,
     /// Its own names for the kind of error, in one text.
     pub(super) kind: String,
-    /// What it says to people.
+    /// The message for people.
     pub(super) message: String,
 }
 
@@ -77,19 +77,19 @@ impl Assembly {
         }
     }
 
-    /// True when something of the answer has come: asking again would pay for it twice.
+    /// True when a part of the answer has arrived, so that a retry would be paid twice.
     pub(super) fn is_begun(&self) -> bool {
         self.n_bytes > 0
     }
 
-    /// Adds to what is said.
+    /// Appends text.
     pub(super) fn say(&mut self, text: &str) -> Result<Sign, Unfit> {
         self.count(text.len())?;
         self.text.push_str(text);
         Ok(if text.is_empty() { Sign::Alive } else { Sign::Answer(text.len()) })
     }
 
-    /// Adds to the arguments of a tool call.
+    /// Appends to the arguments of a tool call.
     pub(super) fn call(&mut self, index: u64, arguments: &str) -> Result<Sign, Unfit> {
         self.count(arguments.len().max(1))?;
         self.calls.entry(index).or_default().push_str(arguments);
@@ -101,7 +101,7 @@ impl Assembly {
         self.calls.len() as u64
     }
 
-    /// Notes which model answers, as often as that is said.
+    /// Sets the model that answers; events may repeat it.
     pub(super) fn name_model(&mut self, model: &Value) {
         if let Some(model) = model.as_str().filter(|model| model.len() <= 200 && self.model.is_none()) {
             self.model = Some(model.to_owned());
@@ -117,14 +117,14 @@ impl Assembly {
     }
 
     /// The reply, once the protocol has seen its end.
-    pub(super) fn into_reply(self, stop: Stop, wants_structure: bool, held: &Held) -> Reply {
-        let mut text = held.hide(&self.text).into_owned();
-        let calls: Vec<String> = self.calls.values().map(|call| held.hide(call).into_owned()).collect();
+    pub(super) fn into_reply(self, stop: StopReason, wants_structure: bool, redactor: &Redactor) -> Reply {
+        let mut text = redactor.redact(&self.text).into_owned();
+        let calls: Vec<String> = self.calls.values().map(|call| redactor.redact(call).into_owned()).collect();
         let parsed = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
         let structured = match calls.as_slice() {
             [] if wants_structure => parsed(&text),
             [call] => parsed(call),
-            // No single one is the answer: the reader of texts finds what there is.
+            // No single call is the answer, so all are passed on as text.
             _ => None,
         };
         if structured.is_none() {
@@ -133,7 +133,7 @@ impl Assembly {
                 text.push_str(call);
             }
         }
-        let model = self.model.map(|model| held.hide(&model).into_owned());
+        let model = self.model.map(|model| redactor.redact(&model).into_owned());
         Reply { text, structured, stop, usage: self.usage, cost: self.cost, model }
     }
 }
@@ -219,7 +219,7 @@ mod tests {
             for (index, call) in (0u64..).zip(calls) {
                 assembly.call(index, call).unwrap();
             }
-            let reply = assembly.into_reply(Stop::Finished, false, &Held::new(Vec::new()));
+            let reply = assembly.into_reply(StopReason::Finished, false, &Redactor::new(Vec::new()));
             (reply.text, reply.structured)
         };
         assert_eq!(reply(&["{\"a\":1}"]), ("Here:".to_owned(), Some(json!({"a": 1}))));

@@ -1,4 +1,4 @@
-//! One try: a question out, a stream of events back, every step within its limits.
+//! One attempt: sends a request and reads the stream of events, each step within its limits.
 
 use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
@@ -7,45 +7,49 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 
 use super::assembly::{Assembly, Fault, Sign, Unfit, fault};
-use super::manner::Manner;
+use super::capabilities::Capabilities;
+use super::error::{Again, Trouble, broken_off, garbled, refused, silent, unreachable};
 use super::sse::{Event, Reader};
-use super::trouble::{Again, Trouble, broken_off, garbled, refused, silent, unreachable};
 use super::{Connection, Protocol, Provider, Structured, anthropic, gemini, openai};
-use crate::net::patience;
-use crate::reviewer::call::{Heard, Question, Reply, Stop, Watch};
+use crate::net::backoff;
+use crate::reviewer::call::{CallControl, CallProgress, Question, Reply, StopReason};
 
-/// So much is read of an answer that only says what went wrong.
+/// The most that is read of an error response.
 const MAX_ERROR: usize = 64 << 10;
 
-/// So long may it take to say what went wrong.
+/// The timeout for the body of an error response.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is sent over the wire may be so many times what is said: each word comes in an envelope.
+/// The ratio of bytes on the wire to bytes of the answer, because each token comes in an envelope.
 const ENVELOPE: usize = 8;
 
-/// Asks once.
-pub(super) async fn ask(provider: &Provider, question: &Question, watch: &Watch<'_>) -> Result<Reply, Trouble> {
+/// Makes one attempt.
+pub(super) async fn ask(provider: &Provider, question: &Question, watch: &CallControl<'_>) -> Result<Reply, Trouble> {
     let connection = &provider.connection;
-    let manner = provider.manner();
-    let request = provider.request(question, manner)?;
-    (watch.heard)(Heard::Sent);
+    let capabilities = provider.capabilities();
+    let request = provider.request(question, capabilities)?;
+    (watch.heard)(CallProgress::Sent);
     let response = alive(connection, watch, request.send()).await?;
     let response = response.map_err(|error| unreachable(connection, &error))?;
     if !response.status().is_success() {
-        return Err(complaint(connection, manner, response).await);
+        return Err(complaint(connection, capabilities, response).await);
     }
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/event-stream");
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if kind != "text/event-stream" {
         return Err(no_stream(connection, &kind, response).await);
     }
-    let wants_structure = manner.structured(connection) != Structured::None;
+    let wants_structure = capabilities.structured(connection) != Structured::None;
     let (assembly, stop) = read(connection, watch, response).await?;
-    Ok(assembly.into_reply(stop, wants_structure, &provider.held))
+    Ok(assembly.into_reply(stop, wants_structure, &provider.redactor))
 }
 
 /// Reads the stream to its end.
-async fn read(connection: &Connection, watch: &Watch<'_>, mut response: Response) -> Result<(Assembly, Stop), Trouble> {
+async fn read(
+    connection: &Connection,
+    watch: &CallControl<'_>,
+    mut response: Response,
+) -> Result<(Assembly, StopReason), Trouble> {
     let (mut reader, mut assembly) = (Reader::default(), Assembly::new(connection.max_reply_bytes));
     let mut n_bytes = 0usize;
     // Gemini marks no end: its answers end with the transfer.
@@ -64,8 +68,8 @@ async fn read(connection: &Connection, watch: &Watch<'_>, mut response: Response
         for event in events {
             match take(connection, &mut assembly, &event)? {
                 Sign::Alive => {}
-                Sign::Answer(n_bytes) => (watch.heard)(Heard::Answer(n_bytes)),
-                Sign::Working(what) => (watch.heard)(Heard::Working(what.to_owned())),
+                Sign::Answer(n_bytes) => (watch.heard)(CallProgress::Answer(n_bytes)),
+                Sign::Working(what) => (watch.heard)(CallProgress::Working(what.to_owned())),
                 Sign::End => {
                     ended = true;
                     break 'stream;
@@ -92,7 +96,7 @@ fn take(connection: &Connection, assembly: &mut Assembly, event: &Event) -> Resu
         Unfit::Garbled(what) => garbled(connection, &what),
         Unfit::Fault(fault) => {
             let trouble = refused(connection, status_of(&fault), &fault, None);
-            // What has been said is paid for; whoever asked decides whether to pay again.
+            // The partial answer is paid for; the caller decides whether to pay again.
             if assembly.is_begun() { trouble.again(Again::Never) } else { trouble }
         }
     })
@@ -116,20 +120,20 @@ fn status_of(fault: &Fault) -> u16 {
     fault.status.filter(|status| (400..600).contains(status)).or(named).unwrap_or(500)
 }
 
-/// What an answer with an error status says.
-async fn complaint(connection: &Connection, manner: Manner, response: Response) -> Trouble {
+/// The error of a response with an error status.
+async fn complaint(connection: &Connection, capabilities: Capabilities, response: Response) -> Trouble {
     let status = response.status().as_u16();
-    let asked_for = patience::asked_for(response.headers(), SystemTime::now());
+    let asked_for = backoff::retry_after(response.headers(), SystemTime::now());
     let fault = said(response).await;
     let trouble = refused(connection, status, &fault, asked_for);
     let can_adapt = matches!(status, 400 | 422) && !trouble.message.starts_with(super::TOO_LONG);
-    match manner.after(connection, &fault).filter(|_| can_adapt) {
-        Some(manner) => trouble.again(Again::Otherwise(manner)),
+    match capabilities.after(connection, &fault).filter(|_| can_adapt) {
+        Some(capabilities) => trouble.again(Again::Otherwise(capabilities)),
         None => trouble,
     }
 }
 
-/// What an answer that is no stream says.
+/// The error of a response that is not a stream.
 async fn no_stream(connection: &Connection, kind: &str, response: Response) -> Trouble {
     let text = some_of(response).await;
     let known = serde_json::from_str(&text).ok().and_then(|message| fault(&message));
@@ -140,16 +144,16 @@ async fn no_stream(connection: &Connection, kind: &str, response: Response) -> T
         .hint("Check the base URL: something else may answer there, such as a web page or a proxy's log-in.")
 }
 
-/// The error in the body of an answer, or its text.
+/// The error in the body of a response, or its text.
 async fn said(response: Response) -> Fault {
     let text = some_of(response).await;
     let known = serde_json::from_str(&text).ok().and_then(|message| fault(&message));
-    // A web page says nothing in its first lines.
+    // The first lines of a web page are of no use in a message.
     let plain = || if text.trim_start().starts_with('<') { String::new() } else { text.clone() };
     known.unwrap_or_else(|| Fault { message: plain(), ..Fault::default() })
 }
 
-/// The beginning of a body, as far as it comes in a moment.
+/// The beginning of a body, as far as it arrives within the timeout.
 async fn some_of(mut response: Response) -> String {
     let end = tokio::time::Instant::now() + PATIENCE;
     let mut bytes = Vec::new();
@@ -162,10 +166,14 @@ async fn some_of(mut response: Response) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Waits for the other side, as long as it may be silent.
-async fn alive<T>(connection: &Connection, watch: &Watch<'_>, future: impl Future<Output = T>) -> Result<T, Trouble> {
-    // Whoever waits for us sees the deadline and the order to stop, but only when we wait too: a side that always has
-    // something ready would keep us busy.
+/// Waits for the service, up to the idle timeout.
+async fn alive<T>(
+    connection: &Connection,
+    watch: &CallControl<'_>,
+    future: impl Future<Output = T>,
+) -> Result<T, Trouble> {
+    // The deadline and cancellation are polled only while this future is pending. A service that always has data ready
+    // would starve them, so the task yields first.
     if watch.cancel.is_cancelled() || Instant::now() >= watch.deadline {
         std::future::pending::<()>().await;
     }

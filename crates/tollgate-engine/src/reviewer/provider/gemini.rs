@@ -11,13 +11,13 @@
 use serde_json::{Value, json};
 
 use super::assembly::{Assembly, Sign, TOOL, TOOL_PURPOSE, Unfit, fault, json};
-use super::manner::Manner;
+use super::capabilities::Capabilities;
 use super::sse::Event;
 use super::{Connection, Structured};
-use crate::reviewer::call::{Question, Stop, Usage};
+use crate::reviewer::call::{Question, StopReason, Usage};
 
-/// What is sent.
-pub(super) fn body(question: &Question, connection: &Connection, manner: Manner) -> Value {
+/// The request body.
+pub(super) fn body(question: &Question, connection: &Connection, capabilities: Capabilities) -> Value {
     let mut contents = vec![json!({"role": "user", "parts": [{"text": question.shared}, {"text": question.part}]})];
     if let Some(repair) = &question.repair {
         if !repair.answer.trim().is_empty() {
@@ -26,11 +26,11 @@ pub(super) fn body(question: &Question, connection: &Connection, manner: Manner)
         contents.push(json!({"role": "user", "parts": [{"text": repair.request}]}));
     }
     let mut config = json!({"maxOutputTokens": connection.max_output_tokens});
-    if let Some(temperature) = manner.temperature(connection) {
+    if let Some(temperature) = capabilities.temperature(connection) {
         config["temperature"] = json!(temperature);
     }
     let mut body = json!({"systemInstruction": {"parts": [{"text": question.system}]}, "contents": contents});
-    match manner.structured(connection) {
+    match capabilities.structured(connection) {
         Structured::None => {}
         Structured::Schema => {
             config["responseMimeType"] = json!("application/json");
@@ -46,7 +46,7 @@ pub(super) fn body(question: &Question, connection: &Connection, manner: Manner)
     body
 }
 
-/// Takes one event of the stream.
+/// Handles one event of the stream.
 pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit> {
     let message = json(&event.data)?;
     if let Some(fault) = fault(&message) {
@@ -60,7 +60,7 @@ pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit
         assembly.usage = usage_of(usage);
     }
     if message["promptFeedback"]["blockReason"].is_string() {
-        assembly.stop = Some(Stop::Refused);
+        assembly.stop = Some(StopReason::Refused);
     }
     let candidate = &message["candidates"][0];
     let mut sign = Sign::Alive;
@@ -93,13 +93,13 @@ fn usage_of(usage: &Value) -> Usage {
     }
 }
 
-fn stop_of(reason: &str) -> Stop {
+fn stop_of(reason: &str) -> StopReason {
     match reason {
-        "STOP" => Stop::Finished,
+        "STOP" => StopReason::Finished,
         "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "MODEL_ARMOR" => {
-            Stop::Refused
+            StopReason::Refused
         }
-        // `MAX_TOKENS`, `MALFORMED_FUNCTION_CALL`, `OTHER`; what nobody knows is not taken for whole.
-        _ => Stop::Length,
+        // `MAX_TOKENS`, `MALFORMED_FUNCTION_CALL`, `OTHER`; an unknown reason does not count as complete.
+        _ => StopReason::Length,
     }
 }

@@ -1,22 +1,21 @@
-//! A provider's key, which nobody ever sees.
+//! The API key of a provider.
 //!
-//! A [`Key`] leaves the process in one header and in nothing else. Whatever text comes back passes a [`Held`], which
-//! takes the key out of it again.
+//! A [`Key`] leaves the process in one header only. All text of a response passes a [`Redactor`], which removes the key.
 
 use std::fmt;
 
 use reqwest::header::HeaderValue;
 
-use crate::held::Held;
+use crate::redaction::Redactor;
 
-/// What opens a provider's service: text that is never shown.
+/// An API key; `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
-/// Why a text is no key.
+/// Why a text is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// There is nothing in it.
+    /// It is empty.
     #[error("the key is empty")]
     Empty,
     /// It has several lines, blanks, quotes, or characters that no header can carry.
@@ -25,7 +24,7 @@ pub enum KeyError {
 }
 
 impl Key {
-    /// Takes the text of a key, without the white space around it.
+    /// Parses a key, without the white space around it.
     pub fn new(text: impl AsRef<str>) -> Result<Self, KeyError> {
         let text = text.as_ref().trim();
         if text.is_empty() {
@@ -37,13 +36,13 @@ impl Key {
         Ok(Self(text.to_owned()))
     }
 
-    /// What keeps these keys out of text.
+    /// A redactor for these keys.
     #[must_use]
-    pub fn held<'a>(keys: impl IntoIterator<Item = &'a Self>) -> Held {
-        Held::new(keys.into_iter().map(|key| key.0.clone()).collect())
+    pub fn redactor<'a>(keys: impl IntoIterator<Item = &'a Self>) -> Redactor {
+        Redactor::new(keys.into_iter().map(|key| key.0.clone()).collect())
     }
 
-    /// The key as the value of a header, after what the header wants before it.
+    /// The key as the value of a header, after a prefix.
     pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("{before}{}", self.0)).ok()?;
         value.set_sensitive(true);
@@ -74,6 +73,6 @@ mod tests {
     fn a_key_is_never_shown() {
         let key = Key::new("sk-secret-1234").unwrap();
         assert_eq!(format!("{key:?} {:?}", key.header("Bearer ")), "Key(…) Some(Sensitive)");
-        assert_eq!(Key::held([&key]).hide("not sk-secret-1234!"), "not [hidden key]!");
+        assert_eq!(Key::redactor([&key]).redact("not sk-secret-1234!"), "not [hidden key]!");
     }
 }

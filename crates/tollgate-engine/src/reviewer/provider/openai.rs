@@ -11,14 +11,14 @@
 use serde_json::{Value, json};
 
 use super::assembly::{Assembly, Sign, TOOL, TOOL_PURPOSE, Unfit, fault, json};
-use super::manner::Manner;
+use super::capabilities::Capabilities;
 use super::sse::Event;
 use super::{Connection, Structured};
-use crate::reviewer::call::{Question, Stop, Usage};
+use crate::reviewer::call::{Question, StopReason, Usage};
 
-/// What is sent.
-pub(super) fn body(question: &Question, connection: &Connection, manner: Manner) -> Value {
-    // What all questions share comes first: services keep what begins alike.
+/// The request body.
+pub(super) fn body(question: &Question, connection: &Connection, capabilities: Capabilities) -> Value {
+    // The shared part comes first, because services cache common prefixes.
     let mut messages = vec![
         json!({"role": "system", "content": question.system}),
         json!({"role": "user", "content": format!("{}\n\n{}", question.shared, question.part)}),
@@ -30,15 +30,15 @@ pub(super) fn body(question: &Question, connection: &Connection, manner: Manner)
         messages.push(json!({"role": "user", "content": repair.request}));
     }
     let mut body = json!({"model": connection.model, "messages": messages, "stream": true});
-    if manner.usage_is_asked_for() {
+    if capabilities.usage_is_asked_for() {
         body["stream_options"] = json!({"include_usage": true});
     }
-    let limit = if manner.limit_is_of_completion(connection) { "max_completion_tokens" } else { "max_tokens" };
+    let limit = if capabilities.limit_is_of_completion(connection) { "max_completion_tokens" } else { "max_tokens" };
     body[limit] = json!(connection.max_output_tokens);
-    if let Some(temperature) = manner.temperature(connection) {
+    if let Some(temperature) = capabilities.temperature(connection) {
         body["temperature"] = json!(temperature);
     }
-    match manner.structured(connection) {
+    match capabilities.structured(connection) {
         Structured::None => {}
         Structured::Schema => {
             let schema = json!({"name": TOOL, "strict": true, "schema": question.schema});
@@ -55,7 +55,7 @@ pub(super) fn body(question: &Question, connection: &Connection, manner: Manner)
     body
 }
 
-/// Takes one event of the stream.
+/// Handles one event of the stream.
 pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit> {
     if event.data.trim() == "[DONE]" {
         return Ok(Sign::End);
@@ -76,7 +76,8 @@ pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit
     let sign = take_delta(assembly, &choice["delta"])?;
     if let Some(reason) = choice["finish_reason"].as_str() {
         // A refusal that was spelled out stays one.
-        assembly.stop = Some(if assembly.stop == Some(Stop::Refused) { Stop::Refused } else { stop_of(reason) });
+        assembly.stop =
+            Some(if assembly.stop == Some(StopReason::Refused) { StopReason::Refused } else { stop_of(reason) });
     }
     Ok(sign)
 }
@@ -91,7 +92,7 @@ fn take_delta(assembly: &mut Assembly, delta: &Value) -> Result<Sign, Unfit> {
         sign = assembly.call(call["index"].as_u64().unwrap_or(0), arguments)?;
     }
     if let Some(refusal) = delta["refusal"].as_str().filter(|refusal| !refusal.is_empty()) {
-        assembly.stop = Some(Stop::Refused);
+        assembly.stop = Some(StopReason::Refused);
         sign = assembly.say(refusal)?;
     }
     match &delta["content"] {
@@ -115,11 +116,13 @@ fn usage_of(usage: &Value) -> Usage {
     }
 }
 
-fn stop_of(reason: &str) -> Stop {
+fn stop_of(reason: &str) -> StopReason {
     match reason {
-        "stop" | "tool_calls" | "function_call" | "end_turn" | "eos" | "eos_token" | "stop_sequence" => Stop::Finished,
-        "content_filter" | "refusal" | "safety" => Stop::Refused,
-        // What nobody knows is not taken for whole.
-        _ => Stop::Length,
+        "stop" | "tool_calls" | "function_call" | "end_turn" | "eos" | "eos_token" | "stop_sequence" => {
+            StopReason::Finished
+        }
+        "content_filter" | "refusal" | "safety" => StopReason::Refused,
+        // An unknown reason does not count as complete.
+        _ => StopReason::Length,
     }
 }

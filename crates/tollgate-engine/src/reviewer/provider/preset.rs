@@ -1,4 +1,4 @@
-//! Well-known services: where they are, how they are spoken to, and where their keys are kept.
+//! Well-known services: base URLs, protocols and variables of keys.
 //!
 //! Checked against the services' documentation in November 2026.
 
@@ -7,17 +7,17 @@ use super::{Protocol, Structured};
 /// A well-known service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// What it is called in settings.
+    /// Its name in settings.
     pub name: &'static str,
-    /// How it is spoken to.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Where it is.
+    /// The base URL.
     pub base_url: &'static str,
     /// The environment variables that may hold its key, the usual one first; none where no key is needed.
     pub key_names: &'static [&'static str],
-    /// The model to ask where none is named.
+    /// The default model.
     pub model: Option<&'static str>,
-    /// How an answer in the shape of the schema is asked for.
+    /// How structured output is requested.
     pub structured: Structured,
 }
 
@@ -38,7 +38,7 @@ pub const ALL: &[Preset] = &[
         model: Some("claude-sonnet-5-5"),
         structured: Structured::Schema,
     },
-    // It takes any JSON or none, but no schema; the reader of texts finds JSON as well.
+    // It supports JSON output without a schema; the parser finds JSON in text as well.
     Preset {
         name: "deepseek",
         protocol: Protocol::OpenAi,

@@ -1,22 +1,22 @@
-//! What well-known models cost.
+//! Prices of well-known models.
 //!
 //! List prices of November 2026 in US dollars for a million tokens, without discounts for batches and without surcharges
-//! for very long questions. They are for an estimate: services change them, and some say themselves what a call cost.
+//! for very long questions. They are for an estimate: services change them, and some report the cost of a call.
 
 use crate::reviewer::call::Usage;
 
-/// What a model costs, in US dollars for a million tokens.
+/// The price of a model, in US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
-    /// What it reads for the first time.
+    /// Input tokens.
     pub input: f64,
-    /// What it reads from a cache.
+    /// Cached input tokens.
     pub cached: f64,
-    /// What it writes.
+    /// Output tokens.
     pub output: f64,
 }
 
-/// What a call costs at this price, in US dollars.
+/// The cost of a call at this price, in US dollars.
 #[must_use]
 pub fn cost(usage: &Usage, price: &Price) -> f64 {
     let cached = usage.cached.min(usage.input);
@@ -69,7 +69,7 @@ const PRICES: &[(&str, f64, f64, f64)] = &[
     ("gpt-6-sol", 2.0, 0.20, 10.0),
     ("gpt-6.1-sol", 2.0, 0.10, 10.0),
     ("gpt-6.1-terra", 1.0, 0.05, 5.0),
-    // What a cache saves here is not published in a form that could be checked.
+    // The price of cached tokens is not published here.
     ("grok-4.3", 1.25, 1.25, 2.50),
     ("grok-4.5", 2.0, 2.0, 6.0),
 ];
@@ -94,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_has_no_price() {
+    fn an_unknown_model_has_no_price() {
         for model in ["", "smollm2-135m", "claude-opus", "gpt-5.4-nano", "claude-opus-5-6", "gpt-6-sol-pro"] {
             check(model, None);
         }
     }
 
     #[test]
-    fn what_comes_from_a_cache_costs_less() {
+    fn cached_tokens_cost_less() {
         let price = Price { input: 2.0, cached: 0.2, output: 10.0 };
         let usage = Usage { input: 1_000_000, cached: 500_000, output: 100_000 };
         assert!((cost(&usage, &price) - 2.1).abs() < 1e-9);

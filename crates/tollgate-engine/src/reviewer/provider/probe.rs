@@ -1,4 +1,4 @@
-//! A look at a service without asking its model anything.
+//! Probes a service without calling its model.
 
 use std::time::{Duration, Instant};
 
@@ -6,37 +6,37 @@ use reqwest::Response;
 use serde_json::Value;
 
 use super::assembly::fault;
-use super::trouble::{Trouble, garbled, late, refused, unreachable};
+use super::error::{Trouble, garbled, late, refused, unreachable};
 use super::{Connection, Net, Protocol, Provider, no_way_out};
 use crate::reviewer::call::CallFailure;
 
-/// A look may take so long.
+/// The timeout of a probe.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A list of models may be so long; the longest there are have a few megabytes.
+/// The largest list of models; the longest known ones have a few megabytes.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a look showed: the service answers and does not refuse the key.
+/// The result of a probe: the service responds and accepts the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// What it says of the model.
+    /// Whether it has the model.
     pub model: Model,
     /// How long it took.
     pub took: Duration,
 }
 
-/// What a service says of a model.
+/// Whether a service has a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
-    /// It has it.
+    /// The list contains it.
     Known,
-    /// It has others, and not this one.
+    /// The list contains others only.
     Unknown,
-    /// It does not say.
+    /// The service has no list.
     Unsaid,
 }
 
-/// Looks whether a service can be reached, takes the key and knows the model.
+/// Probes whether a service is reachable, accepts the key and has the model.
 pub fn probe(connection: Connection, net: &Net) -> Result<Probe, CallFailure> {
     let provider = Provider::new(connection, net)?;
     let started = Instant::now();
@@ -66,7 +66,7 @@ async fn look(provider: &Provider) -> Result<Model, Trouble> {
     match (status.as_u16(), connection.protocol) {
         (200..300, Protocol::OpenAi) => Ok(message.as_ref().map_or(Model::Unsaid, |list| listed(list, model))),
         (200..300, _) => Ok(if message.is_some() { Model::Known } else { Model::Unsaid }),
-        // A server that imitates a protocol often has no models to show.
+        // Compatible servers often have no list of models.
         (404 | 405 | 501, Protocol::OpenAi) => Ok(Model::Unsaid),
         (404, _) => Ok(if message.as_ref().and_then(fault).is_some() { Model::Unknown } else { Model::Unsaid }),
         (status, _) => {
@@ -85,7 +85,7 @@ fn listed(list: &Value, model: &str) -> Model {
     if known { Model::Known } else { Model::Unknown }
 }
 
-/// The body, if it has an end.
+/// The body, up to the limit.
 async fn text(mut response: Response) -> Option<String> {
     let mut bytes = Vec::new();
     while let Ok(Some(piece)) = response.chunk().await {

@@ -4,10 +4,10 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::assembly::{Assembly, Sign, Unfit};
-use super::manner::Manner;
+use super::capabilities::Capabilities;
 use super::sse::{Event, Reader};
 use super::*;
-use crate::reviewer::call::{Repair, Stop};
+use crate::reviewer::call::{Repair, StopReason};
 
 fn connection(protocol: Protocol, structured: Structured) -> Connection {
     let base_url = match protocol {
@@ -36,7 +36,7 @@ fn question() -> Question {
 /// A request as it goes out, one value of the body to a line.
 fn sent(connection: Connection, question: &Question) -> String {
     let provider = Provider::new(connection, &Net::new()).unwrap();
-    let request = provider.request(question, Manner::default()).unwrap().build().unwrap();
+    let request = provider.request(question, Capabilities::default()).unwrap().build().unwrap();
     let mut lines = vec![format!("{} {}", request.method(), request.url())];
     for (name, value) in request.headers() {
         lines.push(format!("{name}: {value:?}"));
@@ -68,8 +68,8 @@ fn events(parts: &[&str]) -> String {
     parts.iter().map(event).collect()
 }
 
-/// Why a stream of one event stops.
-fn stop(take: fn(&mut Assembly, &Event) -> Result<Sign, Unfit>, data: &Value) -> Option<Stop> {
+/// FailureCause a stream of one event stops.
+fn stop(take: fn(&mut Assembly, &Event) -> Result<Sign, Unfit>, data: &Value) -> Option<StopReason> {
     let mut assembly = Assembly::new(1 << 20);
     take(&mut assembly, &Event { name: None, data: data.to_string() }).unwrap();
     assembly.stop
@@ -95,7 +95,7 @@ fn heard(protocol: Protocol, stream: &str) -> String {
         }
     }
     let Some(stop) = assembly.stop else { return format!("no end, {}", signs.join(" ")) };
-    let reply = assembly.into_reply(stop, true, &Held::new(Vec::new()));
+    let reply = assembly.into_reply(stop, true, &Redactor::new(Vec::new()));
     let structured = reply.structured.map_or_else(|| "no structure".to_owned(), |value| value.to_string());
     let usage = format!("{} in, {} cached, {} out", reply.usage.input, reply.usage.cached, reply.usage.output);
     let rest = format!("{:?}, {usage}, {:?} by {:?}", reply.stop, reply.cost, reply.model);
@@ -334,9 +334,9 @@ fn openai_says_why_it_stops() {
         let choice = json!({"delta": {"content": "x"}, "finish_reason": reason});
         stop(openai::take, &json!({"choices": [choice]}))
     };
-    assert_eq!(stops("length"), Some(Stop::Length));
-    assert_eq!(stops("content_filter"), Some(Stop::Refused));
-    assert_eq!(stops("because"), Some(Stop::Length));
+    assert_eq!(stops("length"), Some(StopReason::Length));
+    assert_eq!(stops("content_filter"), Some(StopReason::Refused));
+    assert_eq!(stops("because"), Some(StopReason::Length));
     let refusal = events(&[
         r#"{"choices":[{"delta":{"refusal":"I cannot"},"finish_reason":null}]}"#,
         r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
@@ -417,9 +417,9 @@ fn anthropic_says_why_it_stops() {
         let delta = json!({"type": "message_delta", "delta": {"stop_reason": reason}});
         stop(anthropic::take, &delta)
     };
-    assert_eq!(stops("max_tokens"), Some(Stop::Length));
-    assert_eq!(stops("refusal"), Some(Stop::Refused));
-    assert_eq!(stops("pause_turn"), Some(Stop::Length));
+    assert_eq!(stops("max_tokens"), Some(StopReason::Length));
+    assert_eq!(stops("refusal"), Some(StopReason::Refused));
+    assert_eq!(stops("pause_turn"), Some(StopReason::Length));
 }
 
 #[test]
@@ -457,9 +457,9 @@ fn gemini_calls_a_tool_in_one_piece() {
 #[test]
 fn gemini_says_why_it_stops() {
     let stops = |reason: &str| stop(gemini::take, &json!({"candidates": [{"finishReason": reason}]}));
-    assert_eq!(stops("MAX_TOKENS"), Some(Stop::Length));
-    assert_eq!(stops("SAFETY"), Some(Stop::Refused));
-    assert_eq!(stops("OTHER"), Some(Stop::Length));
+    assert_eq!(stops("MAX_TOKENS"), Some(StopReason::Length));
+    assert_eq!(stops("SAFETY"), Some(StopReason::Refused));
+    assert_eq!(stops("OTHER"), Some(StopReason::Length));
     assert_snapshot!(heard(Protocol::Gemini, &events(&[r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":9}}"#])), @"
 
 
@@ -495,7 +495,7 @@ fn a_key_goes_only_where_nobody_else_can_read_it() {
 /// The failure that a status and a body become.
 fn refusal(status: u16, message: &str) -> String {
     let fault = assembly::Fault { message: message.to_owned(), ..Default::default() };
-    let trouble = trouble::refused(&connection(Protocol::OpenAi, Structured::None), status, &fault, None);
+    let trouble = error::refused(&connection(Protocol::OpenAi, Structured::None), status, &fault, None);
     let hint = trouble.hint.map_or_else(String::new, |hint| format!("\n{hint}"));
     format!("{:?}, {:?}\n{}{hint}", trouble.why, trouble.again, trouble.message)
 }
@@ -560,8 +560,8 @@ fn every_status_is_explained() {
 #[test]
 fn what_is_shown_is_harmless_and_without_the_key() {
     let provider = Provider::new(connection(Protocol::OpenAi, Structured::None), &Net::new()).unwrap();
-    let failure =
-        provider.failure(Trouble::new(Why::Setup, "bad sk-secret-1234 \u{1b}[2J").hint("not sk-secret-1234"), 1);
+    let failure = provider
+        .failure(Trouble::new(FailureCause::Setup, "bad sk-secret-1234 \u{1b}[2J").hint("not sk-secret-1234"), 1);
     assert_snapshot!(format!("{} | {}", failure.message, failure.hint.unwrap_or_default()), @r"bad [hidden key] \u{1b}[2J | not [hidden key]");
     assert!(!format!("{provider:?}").contains("secret"));
 }

@@ -2,7 +2,7 @@
 
 use tollgate_core::visible::grouped;
 use tollgate_engine::board::{Audit, ReviewAttempt};
-use tollgate_engine::reviewer::tape::Told;
+use tollgate_engine::reviewer::recording::RecordedExchange;
 
 use crate::pages::words::{self, count};
 
@@ -58,8 +58,8 @@ impl TryView {
     }
 }
 
-impl From<Told> for Exchange {
-    fn from(Told { place, system, question, reply }: Told) -> Self {
+impl From<RecordedExchange> for Exchange {
+    fn from(RecordedExchange { place, system, question, reply }: RecordedExchange) -> Self {
         let mut title = format!("{}, call {}", place.reviewer, place.call);
         if place.pass > 1 {
             title.push_str(&format!(" of pass {}", place.pass));

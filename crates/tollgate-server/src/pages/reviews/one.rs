@@ -10,7 +10,7 @@ use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::review::Review;
 use tollgate_core::visible::grouped;
 use tollgate_engine::board::iso;
-use tollgate_engine::history::{Recalled, Since};
+use tollgate_engine::history::{Since, StoredReview};
 
 use super::{Chip, FeatureLink, in_words, origin_in_words};
 use crate::extract::{OfReview, Query};
@@ -126,7 +126,7 @@ pub(crate) async fn show(
 }
 
 impl ReviewPage {
-    fn new(chrome: Chrome, recalled: &Recalled, n_wanted: usize) -> Self {
+    fn new(chrome: Chrome, recalled: &StoredReview, n_wanted: usize) -> Self {
         let (run, listed) = (&recalled.run, &recalled.listed);
         let review = run.review.as_deref();
         let findings: &[Finding] = review.map_or(&[], |review| &review.findings);
@@ -161,7 +161,7 @@ impl ReviewPage {
 }
 
 /// Why the review ended as it did.
-fn reason(recalled: &Recalled) -> String {
+fn reason(recalled: &StoredReview) -> String {
     use tollgate_core::gate::Gate;
     let Some(review) = &recalled.run.review else {
         let why = recalled.run.problem.as_deref().unwrap_or("it was stopped");
@@ -191,7 +191,7 @@ fn reason(recalled: &Recalled) -> String {
     format!("{found}{gate}{missed}")
 }
 
-fn facts(recalled: &Recalled) -> Vec<Fact> {
+fn facts(recalled: &StoredReview) -> Vec<Fact> {
     let (run, listed) = (&recalled.run, &recalled.listed);
     let plain = |name, value: String| Fact { name, value, whole: None };
     let commit = |name, sha: &str| {

@@ -6,19 +6,20 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tollgate_engine::config::Settings;
 use tollgate_engine::failure::{self, Failure};
-use tollgate_engine::reviewer::call::Watch;
+use tollgate_engine::reviewer::call::CallControl;
 use tollgate_engine::reviewer::provider::Net;
-use tollgate_engine::reviewer::{look, trial};
+use tollgate_engine::reviewer::{availability, smoke_test};
 
 use super::{Check, Found};
 
 /// Checks every configured and built-in reviewer concurrently: some programs take a second to print their version.
 pub(super) fn check_all(settings: &Settings, online: bool) -> Vec<Check> {
-    let known = look::known(settings);
+    let known = availability::known(settings);
     let net = Net::new();
     std::thread::scope(|scope| {
         let net = &net;
-        let checks: Vec<_> = known.iter().map(|chosen| scope.spawn(move || look::look(chosen, net, online))).collect();
+        let checks: Vec<_> =
+            known.iter().map(|chosen| scope.spawn(move || availability::check(chosen, net, online))).collect();
         let results = checks.into_iter().zip(&known).map(|(check, chosen)| {
             let result =
                 check.join().unwrap_or_else(|_| Err(failure::reviewer(&chosen.name, "the check panicked", None)));
@@ -41,5 +42,9 @@ pub(super) fn self_test(settings: &Settings, name: &str, program: &Path) -> Resu
     let chosen = settings.reviewer(name)?;
     let (cancel, budget) = (CancellationToken::new(), &settings.budget);
     let deadline = Instant::now() + budget.time;
-    trial::self_test(&chosen, program, &Watch { deadline, idle: budget.idle, cancel: &cancel, heard: &|_| {} })
+    smoke_test::self_test(
+        &chosen,
+        program,
+        &CallControl { deadline, idle: budget.idle, cancel: &cancel, heard: &|_| {} },
+    )
 }

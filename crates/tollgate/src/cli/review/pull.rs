@@ -47,7 +47,7 @@ struct Fetched {
 }
 
 pub(super) fn run(context: &CliContext, args: &Args, address: &str, models: ModelOptions<'_>) -> Result<Exit, Failure> {
-    let flags = flags(args, &models.tape);
+    let flags = flags(args, &models.recording);
     let found = find(context, args, address)?;
     let Fetched { remote, range, settings } = fetch(args, &found, flags)?;
     let trusts_author = may_write(&found);

@@ -208,7 +208,7 @@ impl DirHandle {
         let mut handle = File::from(rustix::fs::openat(&self.handle, ".", FOLDER, Mode::empty())?);
         let start = std::time::Instant::now();
         loop {
-            handle = match Lock::alone(handle) {
+            handle = match Lock::exclusive(handle) {
                 Ok(Ok(lock)) => return Ok(Some(Guard { _folder: Some(lock), _process: None })),
                 Ok(Err(handle)) if start.elapsed() < patience => handle,
                 Ok(Err(_)) => return Ok(None),

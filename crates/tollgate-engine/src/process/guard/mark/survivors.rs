@@ -1,4 +1,4 @@
-//! Finding and killing what is left of a run, on Linux.
+//! Finds and kills the remaining processes of a run, on Linux.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use super::super::table::{self, Process};
 use super::{ProcessMark, RUN_VARIABLE};
 
-/// How long to go on killing; what does not end hangs in the kernel.
+/// How long killing is repeated; a process that does not end hangs in the kernel.
 const PATIENCE: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(2);
 
-/// Ends whatever is left of a run and waits until it is gone; how many processes there were.
+/// Kills the remaining processes of a run, waits for their end, and returns their number.
 pub(super) fn end(mark: &ProcessMark) -> io::Result<usize> {
     if super::boot().unwrap_or_default() != mark.boot {
         return Ok(0);
@@ -35,8 +35,8 @@ pub(super) fn end(mark: &ProcessMark) -> io::Result<usize> {
     }
 }
 
-/// What is alive of a run: its first process with all that descend from it or are in its session, and whatever
-/// carries its word.
+/// The live processes of a run: its first process with its descendants and session, and all processes with the run's
+/// id in their environment.
 fn survivors(mark: &ProcessMark, processes: &[Process]) -> Vec<Process> {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let variable = format!("{RUN_VARIABLE}={}", mark.run).into_bytes();

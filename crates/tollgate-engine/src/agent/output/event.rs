@@ -1,16 +1,16 @@
-//! What agents print, event by event; one function per agent.
+//! Parsers for the JSON events of each agent; one function per agent.
 
 use serde_json::Value;
 
 use super::super::preset::Form;
-use super::{Found, Said};
-use crate::call::{Stop, Usage};
+use super::{OutputEvent, ParsedOutput};
+use crate::call::{StopReason, Usage};
 
-/// A longer name of a conversation is none.
+/// The longest session id; a longer one is ignored.
 const MAX_SESSION: usize = 128;
 
-/// Takes in one JSON value that an agent printed.
-pub(super) fn take(form: Form, value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
+/// Parses one JSON value of the output.
+pub(super) fn take(form: Form, value: &Value, found: &mut ParsedOutput, said: &dyn Fn(OutputEvent<'_>)) {
     match form {
         Form::Claude | Form::Cursor | Form::CursorLines => claude(value, found, said),
         Form::Codex => codex(value, found, said),
@@ -29,12 +29,12 @@ fn number(value: &Value, pointer: &str) -> u64 {
     value.pointer(pointer).and_then(Value::as_u64).unwrap_or(0).min(u32::MAX.into())
 }
 
-fn tool(name: Option<&str>, input: Option<&Value>, said: &dyn Fn(Said<'_>)) {
-    said(Said::Tool { name: name.unwrap_or("a tool"), input });
+fn tool(name: Option<&str>, input: Option<&Value>, said: &dyn Fn(OutputEvent<'_>)) {
+    said(OutputEvent::Tool { name: name.unwrap_or("a tool"), input });
 }
 
-/// Keeps the name of the conversation, which is the agent's to choose and may become an argument.
-fn name_session(name: Option<&str>, found: &mut Found) {
+/// Validates and keeps the session id, which the agent chooses and which may become an argument of its next run.
+fn name_session(name: Option<&str>, found: &mut ParsedOutput) {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     let is_name =
         |name: &&str| (1..=MAX_SESSION).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(is_part);
@@ -51,7 +51,7 @@ fn error_text(value: &Value) -> Option<String> {
 }
 
 /// Claude Code, and Cursor's agent which prints the same result.
-fn claude(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
+fn claude(value: &Value, found: &mut ParsedOutput, said: &dyn Fn(OutputEvent<'_>)) {
     match string(value, "/type") {
         Some("system") => {
             if let Some(model) = string(value, "/model") {
@@ -62,9 +62,9 @@ fn claude(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
         Some("stream_event") => match string(value, "/event/delta/type") {
             Some("text_delta") => {
                 found.is_told = true;
-                said(Said::Text(string(value, "/event/delta/text").unwrap_or_default()));
+                said(OutputEvent::Text(string(value, "/event/delta/text").unwrap_or_default()));
             }
-            Some("thinking_delta") => said(Said::Thinking),
+            Some("thinking_delta") => said(OutputEvent::Thinking),
             _ => {}
         },
         Some("assistant") => {
@@ -73,9 +73,9 @@ fn claude(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
                     Some("tool_use") => tool(string(part, "/name"), part.get("input"), said),
                     Some("text") => {
                         if !std::mem::take(&mut found.is_told) {
-                            said(Said::Text(string(part, "/text").unwrap_or_default()));
+                            said(OutputEvent::Text(string(part, "/text").unwrap_or_default()));
                         }
-                        said(Said::End);
+                        said(OutputEvent::End);
                     }
                     _ => {}
                 }
@@ -92,7 +92,7 @@ fn claude(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
 }
 
 /// `subtype` is no help: it is `success` for an agent that is not logged in.
-fn claude_result(value: &Value, found: &mut Found) {
+fn claude_result(value: &Value, found: &mut ParsedOutput) {
     let result = string(value, "/result").map(str::to_owned);
     let subtype = string(value, "/subtype").unwrap_or_default();
     if value.get("is_error").and_then(Value::as_bool) != Some(false) || subtype.starts_with("error") {
@@ -105,8 +105,8 @@ fn claude_result(value: &Value, found: &mut Found) {
     found.structured = value.get("structured_output").filter(|value| value.is_object()).cloned();
     found.cost = value.get("total_cost_usd").and_then(Value::as_f64);
     match string(value, "/stop_reason") {
-        Some("refusal") => found.stop = Stop::Refused,
-        Some("max_tokens") => found.stop = Stop::Length,
+        Some("refusal") => found.stop = StopReason::Refused,
+        Some("max_tokens") => found.stop = StopReason::Length,
         _ => {}
     }
     let cached = number(value, "/usage/cache_read_input_tokens");
@@ -118,16 +118,16 @@ fn claude_result(value: &Value, found: &mut Found) {
 }
 
 /// Codex: errors on the way are not the end, a failed turn is.
-fn codex(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
+fn codex(value: &Value, found: &mut ParsedOutput, said: &dyn Fn(OutputEvent<'_>)) {
     match string(value, "/type") {
         Some("thread.started") => name_session(string(value, "/thread_id"), found),
-        Some("item.started") if string(value, "/item/type") == Some("reasoning") => said(Said::Thinking),
+        Some("item.started") if string(value, "/item/type") == Some("reasoning") => said(OutputEvent::Thinking),
         Some("item.started") => tool(string(value, "/item/type"), value.get("item"), said),
         Some("item.completed") => match string(value, "/item/type") {
             Some("agent_message") => {
                 let text = string(value, "/item/text").unwrap_or_default();
-                said(Said::Text(text));
-                said(Said::End);
+                said(OutputEvent::Text(text));
+                said(OutputEvent::End);
                 found.text = Some(text.to_owned());
             }
             Some("error") => found.trouble = value.get("item").and_then(error_text),
@@ -149,7 +149,7 @@ fn codex(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
 }
 
 /// Gemini, one JSON value or lines of it.
-fn gemini(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
+fn gemini(value: &Value, found: &mut ParsedOutput, said: &dyn Fn(OutputEvent<'_>)) {
     match string(value, "/type") {
         Some("init") => {
             found.model = string(value, "/model").map(str::to_owned);
@@ -157,13 +157,13 @@ fn gemini(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
         }
         Some("message") if string(value, "/role") == Some("assistant") => {
             let text = string(value, "/content").unwrap_or_default();
-            said(Said::Text(text));
+            said(OutputEvent::Text(text));
             found.text.get_or_insert_default().push_str(text);
         }
         Some("tool_use") => {
-            // What was said before a tool was used is no answer.
+            // Text before a tool call is not the answer.
             found.text = None;
-            said(Said::End);
+            said(OutputEvent::End);
             tool(string(value, "/tool_name"), value.get("parameters"), said);
         }
         Some("error") if string(value, "/severity") == Some("warning") => found.trouble = error_text(value),
@@ -184,7 +184,7 @@ fn gemini(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     }
 }
 
-fn gemini_whole(value: &Value, found: &mut Found) {
+fn gemini_whole(value: &Value, found: &mut ParsedOutput) {
     if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
         found.error = error_text(error);
     }
@@ -201,14 +201,14 @@ fn gemini_whole(value: &Value, found: &mut Found) {
 }
 
 /// OpenCode: the texts of the last step that has any are the answer.
-fn opencode(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
+fn opencode(value: &Value, found: &mut ParsedOutput, said: &dyn Fn(OutputEvent<'_>)) {
     name_session(string(value, "/sessionID"), found);
     match string(value, "/type") {
         Some("step_start") => found.text = None,
         Some("text") => {
             let text = string(value, "/part/text").unwrap_or_default();
-            said(Said::Text(text));
-            said(Said::End);
+            said(OutputEvent::Text(text));
+            said(OutputEvent::End);
             found.text.get_or_insert_default().push_str(text);
         }
         Some("tool_use") => tool(string(value, "/part/tool"), value.pointer("/part/state/input"), said),
@@ -225,21 +225,21 @@ fn opencode(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
     }
 }
 
-/// What the model answered, from the history in which Aider marks every line with who said it.
+/// The answer of the model in Aider's chat history, which marks each line with its speaker.
 pub(super) fn aider_answer(history: &str) -> Option<String> {
     let (_, said) = history.rsplit_once("\nLLM RESPONSE ")?;
     let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("ASSISTANT ")).collect();
     Some(lines.join("\n")).filter(|answer| !answer.trim().is_empty())
 }
 
-/// What Aider prints about a failed call, which it ends with exit code 0.
+/// The error of a failed call, after which Aider exits with code 0.
 pub(super) fn aider_error(printed: &str) -> Option<String> {
     let start = printed.find("\nlitellm.").map(|start| start + 1).or(printed.starts_with("litellm.").then_some(0))?;
     let lines: Vec<&str> = printed[start..].lines().take(3).map(str::trim).collect();
     Some(lines.join(" "))
 }
 
-/// Where the messages of other agents are, nearest first.
+/// The JSON pointers at which other agents put messages, most likely first.
 const MESSAGES: [&str; 10] = [
     "/result",
     "/response",
@@ -254,7 +254,7 @@ const MESSAGES: [&str; 10] = [
 ];
 
 /// A command of the user's: a message in one of the usual places, or the answer itself.
-fn other(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
+fn other(value: &Value, found: &mut ParsedOutput, said: &dyn Fn(OutputEvent<'_>)) {
     let is_error = value.get("is_error").and_then(Value::as_bool) == Some(true)
         || string(value, "/type") == Some("error")
         || string(value, "/status") == Some("error");
@@ -277,8 +277,8 @@ fn other(value: &Value, found: &mut Found, said: &dyn Fn(Said<'_>)) {
         found.structured = None;
     }
     if let Some(text) = text {
-        said(Said::Text(&text));
-        said(Said::End);
+        said(OutputEvent::Text(&text));
+        said(OutputEvent::End);
         found.text = Some(text);
     }
 }

@@ -1,43 +1,43 @@
-//! What went wrong with one try, in words, and whether another one is worth it.
+//! Errors of one attempt, their messages, and whether to retry.
 
 use std::time::Duration;
 
 use super::Connection;
 use super::assembly::Fault;
-use super::manner::Manner;
+use super::capabilities::Capabilities;
 use crate::net;
-use crate::reviewer::call::Why;
+use crate::reviewer::call::FailureCause;
 
-/// How the message of a failure begins when the model cannot take so much.
+/// The beginning of the message for a question beyond the context window.
 pub const TOO_LONG: &str = "the question is too long for the model";
 
-/// So much of what the other side says is quoted.
+/// The longest quotation of a service's message.
 const QUOTED: usize = 300;
 
-/// A try that brought no reply.
+/// A failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trouble {
-    pub(super) why: Why,
+    pub(super) why: FailureCause,
     pub(super) message: String,
     pub(super) hint: Option<String>,
     pub(super) again: Again,
 }
 
-/// Whether to ask again.
+/// Whether to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Again {
-    /// It would be the same.
+    /// A retry would fail as well.
     Never,
-    /// After a while.
+    /// After a backoff.
     Later,
-    /// Not before that long.
+    /// Not before the time that the service asks for.
     After(Duration),
-    /// At once, in another manner.
-    Otherwise(Manner),
+    /// At once, without the rejected field.
+    Otherwise(Capabilities),
 }
 
 impl Trouble {
-    pub(super) fn new(why: Why, message: impl Into<String>) -> Self {
+    pub(super) fn new(why: FailureCause, message: impl Into<String>) -> Self {
         Self { why, message: message.into(), hint: None, again: Again::Never }
     }
 
@@ -51,15 +51,15 @@ impl Trouble {
         self
     }
 
-    /// The same, when what the other side asks for does not fit into the time there is.
+    /// The failure when the requested delay is beyond the deadline.
     pub(super) fn come_back(mut self, wait: Duration) -> Self {
-        self.why = Why::Overloaded;
+        self.why = FailureCause::Overloaded;
         self.message = format!("{}; it asks to be left alone for {}", self.message, seconds(wait));
         self.hint(format!("Try again in {}, or give the review more time.", seconds(wait)))
     }
 }
 
-/// A time in words.
+/// A duration in words.
 pub(super) fn seconds(time: Duration) -> String {
     let tenths = (time.as_secs_f64() * 10.0).round() as u64;
     match tenths {
@@ -70,38 +70,38 @@ pub(super) fn seconds(time: Duration) -> String {
     }
 }
 
-/// Somebody stopped it.
+/// The call was cancelled.
 pub(super) fn stopped(connection: &Connection) -> Trouble {
-    Trouble::new(Why::Cancelled, format!("the call to `{}` was stopped", connection.name))
+    Trouble::new(FailureCause::Cancelled, format!("the call to `{}` was stopped", connection.name))
 }
 
-/// The whole time is over.
+/// The deadline passed.
 pub(super) fn late(connection: &Connection, allowed: Duration) -> Trouble {
-    Trouble::new(Why::TooSlow, format!("`{}` did not finish within {}", connection.name, seconds(allowed)))
+    Trouble::new(FailureCause::TooSlow, format!("`{}` did not finish within {}", connection.name, seconds(allowed)))
         .hint("Give the review more time, or ask a faster model.")
 }
 
-/// Nothing was heard for too long.
+/// The idle timeout passed.
 pub(super) fn silent(connection: &Connection, idle: Duration) -> Trouble {
-    Trouble::new(Why::TooSlow, format!("`{}` was silent for {}", connection.name, seconds(idle)))
+    Trouble::new(FailureCause::TooSlow, format!("`{}` was silent for {}", connection.name, seconds(idle)))
         .hint("Try again later, or allow longer pauses if the model needs them.")
 }
 
-/// What came is no answer.
+/// The response is invalid.
 pub(super) fn garbled(connection: &Connection, what: &str) -> Trouble {
-    Trouble::new(Why::Garbled, format!("what `{}` sent is no answer: {what}", connection.name))
+    Trouble::new(FailureCause::Garbled, format!("what `{}` sent is no answer: {what}", connection.name))
 }
 
-/// The answer ended before its end.
+/// The stream ended before the end of the answer.
 pub(super) fn broken_off(connection: &Connection, begun: bool) -> Trouble {
     if begun {
-        return Trouble::new(Why::Garbled, format!("the answer of `{}` broke off half way", connection.name));
+        return Trouble::new(FailureCause::Garbled, format!("the answer of `{}` broke off half way", connection.name));
     }
-    Trouble::new(Why::Unavailable, format!("`{}` ended the connection without an answer", connection.name))
+    Trouble::new(FailureCause::Unavailable, format!("`{}` ended the connection without an answer", connection.name))
         .again(Again::Later)
 }
 
-/// The request did not get there, or nothing came back.
+/// The connection failed.
 pub(super) fn unreachable(connection: &Connection, error: &reqwest::Error) -> Trouble {
     let mut cause: &dyn std::error::Error = error;
     let mut says = String::new();
@@ -111,7 +111,7 @@ pub(super) fn unreachable(connection: &Connection, error: &reqwest::Error) -> Tr
     }
     let trouble = |says: &str| {
         Trouble::new(
-            Why::Unavailable,
+            FailureCause::Unavailable,
             format!("`{}` cannot be reached at {}: {says}", connection.name, connection.base_url),
         )
     };
@@ -125,7 +125,7 @@ pub(super) fn unreachable(connection: &Connection, error: &reqwest::Error) -> Tr
         );
     }
     if error.is_builder() {
-        return Trouble::new(Why::Setup, format!("`{}` cannot be asked: {says}", connection.name));
+        return Trouble::new(FailureCause::Setup, format!("`{}` cannot be asked: {says}", connection.name));
     }
     if !error.is_connect() {
         return broken_off(connection, false);
@@ -144,40 +144,39 @@ fn reach_hint(connection: &Connection) -> &'static str {
     }
 }
 
-/// The other side refused, in its words; the status is that of HTTP or what stands for it in an event.
+/// The service rejected the request; the status is that of HTTP or the equivalent code in an event.
 pub(super) fn refused(connection: &Connection, status: u16, fault: &Fault, asked_for: Option<Duration>) -> Trouble {
     let name = &connection.name;
     let said = quoted(&fault.message);
     let kind = format!("{} {}", fault.kind, fault.message).to_lowercase();
     let is = |words: &[&str]| words.iter().any(|word| kind.contains(word));
     let retry = asked_for.map_or(Again::Later, Again::After);
-    let trouble = |why: Why, what: &str| Trouble::new(why, format!("`{name}` {what} (HTTP {status}){said}"));
+    let trouble = |why: FailureCause, what: &str| Trouble::new(why, format!("`{name}` {what} (HTTP {status}){said}"));
     match status {
         400 | 413 | 422 if status == 413 || is(TOO_MUCH) => {
-            Trouble::new(Why::Setup, format!("{TOO_LONG} of `{name}` (HTTP {status}){said}"))
+            Trouble::new(FailureCause::Setup, format!("{TOO_LONG} of `{name}` (HTTP {status}){said}"))
                 .hint("Lower the number of tokens that are sent at once, or choose a model that takes more.")
         }
-        401 | 403 => trouble(Why::Setup, "does not accept the key").hint(key_hint(connection)),
-        402 => {
-            trouble(Why::Setup, "wants to be paid first").hint("Add credit to the account, or use another provider.")
-        }
+        401 | 403 => trouble(FailureCause::Setup, "does not accept the key").hint(key_hint(connection)),
+        402 => trouble(FailureCause::Setup, "wants to be paid first")
+            .hint("Add credit to the account, or use another provider."),
         429 if is(&["insufficient_quota", "enforced_spend_limit", "billing_hard_limit"]) => {
-            trouble(Why::Setup, "wants to be paid first")
+            trouble(FailureCause::Setup, "wants to be paid first")
                 .hint("Raise the limit of the account, or use another provider.")
         }
-        404 => trouble(Why::Setup, &format!("knows no model `{}` at this address", connection.model))
+        404 => trouble(FailureCause::Setup, &format!("knows no model `{}` at this address", connection.model))
             .hint("Check the model's name and the base URL."),
-        429 => trouble(Why::Overloaded, "limits how often it is asked").again(retry),
-        503 | 529 => trouble(Why::Overloaded, "is overloaded").again(retry),
-        408 | 500 | 502 | 504 => trouble(Why::Unavailable, "failed").again(retry),
-        300..400 => trouble(Why::Setup, "sends us to another address, which could be anybody's")
+        429 => trouble(FailureCause::Overloaded, "limits how often it is asked").again(retry),
+        503 | 529 => trouble(FailureCause::Overloaded, "is overloaded").again(retry),
+        408 | 500 | 502 | 504 => trouble(FailureCause::Unavailable, "failed").again(retry),
+        300..400 => trouble(FailureCause::Setup, "sends us to another address, which could be anybody's")
             .hint("Set the base URL to where the service really is."),
-        400..500 => trouble(Why::Setup, "does not accept the question"),
-        _ => trouble(Why::Unavailable, "failed"),
+        400..500 => trouble(FailureCause::Setup, "does not accept the question"),
+        _ => trouble(FailureCause::Unavailable, "failed"),
     }
 }
 
-/// How services say that a question is too long.
+/// Parts of messages about a question that is too long.
 const TOO_MUCH: &[&str] = &[
     "context_length_exceeded",
     "exceed_context_size",
@@ -203,7 +202,7 @@ fn key_hint(connection: &Connection) -> String {
     }
 }
 
-/// What the other side says, as the end of a message.
+/// The service's message, as the end of ours.
 fn quoted(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut shown: String = line.chars().take(QUOTED).collect();

@@ -13,7 +13,7 @@ use reqwest::header::HeaderMap;
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// How long the other side asks to be left alone.
-pub(crate) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis = text("retry-after-ms").and_then(|text| text.parse().ok()).map(|millis: f64| millis / 1000.0);
     let after = text("retry-after");
@@ -24,13 +24,13 @@ pub(crate) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration
 }
 
 /// How long to wait of our own accord before the next try: up to twice as long each time, and never all at once.
-pub(crate) fn back_off(first: Duration, n_tries: u32) -> Duration {
+pub(crate) fn delay(first: Duration, n_tries: u32) -> Duration {
     let longest = first.saturating_mul(1 << n_tries.saturating_sub(1).min(16)).min(MAX_WAIT);
-    longest.mul_f64(chance())
+    longest.mul_f64(jitter())
 }
 
 /// A number from 0 to 1, from the randomness that the system gives every hash map.
-fn chance() -> f64 {
+fn jitter() -> f64 {
     let bits = RandomState::new().build_hasher().finish() >> 11;
     bits as f64 / (1u64 << 53) as f64
 }
@@ -66,7 +66,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header, value.parse().unwrap());
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(946_684_799);
-        assert_eq!(asked_for(&headers, now).map(|wait| wait.as_secs_f64()), expected, "{header}: {value}");
+        assert_eq!(retry_after(&headers, now).map(|wait| wait.as_secs_f64()), expected, "{header}: {value}");
     }
 
     #[test]
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn waits_grow_and_differ() {
-        let waits: Vec<Duration> = (0..50).map(|_| back_off(Duration::from_secs(1), 2)).collect();
+        let waits: Vec<Duration> = (0..50).map(|_| delay(Duration::from_secs(1), 2)).collect();
         assert!(waits.iter().all(|wait| *wait <= Duration::from_secs(2)), "{waits:?}");
         assert!(waits.iter().any(|wait| *wait != waits[0]), "{waits:?}");
-        assert!(back_off(Duration::from_secs(1), u32::MAX) <= MAX_WAIT);
+        assert!(delay(Duration::from_secs(1), u32::MAX) <= MAX_WAIT);
     }
 }

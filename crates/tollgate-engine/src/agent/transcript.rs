@@ -1,7 +1,7 @@
-//! What an agent says while it works, made readable, harmless and free of keys.
+//! The transcript of an agent's work, with keys redacted and control characters escaped.
 //!
-//! Words are told by whole lines, because a key that is cut in two would not be recognised; a tool that is used is one
-//! line, as people know it from `agent-output.md`:
+//! Text is written by whole lines, because a key that is cut in two would not be recognised; the use of a tool is one
+//! line, as in `agent-output.md`:
 //!
 //! ```text
 //! I will look at the parser first.
@@ -10,32 +10,32 @@
 //! 🔧 Tool: Bash cargo test parser
 //! ```
 //!
-//! What a tool brought back is not told: it is mostly the code that is there to be read anyway.
+//! Results of tools are left out: they are mostly the code of the project.
 
 use serde_json::Value;
 use tollgate_core::visible::visible;
 
-use super::read::{Said, tool_name};
-use crate::held::Held;
+use super::output::{OutputEvent, tool_name};
+use crate::redaction::Redactor;
 
-/// A line that is longer is told in pieces.
+/// Longer lines are written in pieces.
 const MAX_LINE: usize = 64 * 1024;
-/// How much of a long line is kept back, because a key may have begun there; no key is longer in any disguise.
+/// How much of a long line is held back, because a key may begin there; no key is longer in any encoding.
 const KEPT_BACK: usize = 4 * 1024;
-/// How much is told of what a tool is given.
+/// The longest excerpt of a tool's input.
 const MAX_INPUT_CHARS: usize = 200;
 
-/// Something an agent said or did: readable text that ends with a line feed.
+/// A piece of a transcript: text that ends with a line feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spoken<'a> {
-    /// Words of its model, or what a program printed.
+pub enum TranscriptText<'a> {
+    /// Text of its model, or plain output of the program.
     Words(&'a str),
     /// The use of a tool, on one line.
     Tool(&'a str),
 }
 
-impl<'a> Spoken<'a> {
-    /// The text, to be put after what came before.
+impl<'a> TranscriptText<'a> {
+    /// The text, to be appended to the transcript.
     #[must_use]
     pub fn text(self) -> &'a str {
         match self {
@@ -44,14 +44,14 @@ impl<'a> Spoken<'a> {
     }
 }
 
-/// Tells what an agent says.
-pub(crate) struct Speech<'a> {
-    held: &'a Held,
-    heard: &'a (dyn Fn(Spoken<'_>) + Sync),
+/// Writes the transcript of an agent.
+pub(crate) struct TranscriptWriter<'a> {
+    redactor: &'a Redactor,
+    heard: &'a (dyn Fn(TranscriptText<'_>) + Sync),
     /// Bytes that are not yet a whole character.
     undecoded: Vec<u8>,
     line: String,
-    /// What was told last.
+    /// The kind of the last piece.
     last: Last,
     n_bytes: u64,
 }
@@ -60,28 +60,28 @@ pub(crate) struct Speech<'a> {
 enum Last {
     Nothing,
     Words,
-    /// Words, and the message they belong to is over.
+    /// Text whose message has ended.
     Message,
     Tool,
 }
 
-impl<'a> Speech<'a> {
-    pub(crate) fn new(held: &'a Held, heard: &'a (dyn Fn(Spoken<'_>) + Sync)) -> Self {
-        Self { held, heard, undecoded: Vec::new(), line: String::new(), last: Last::Nothing, n_bytes: 0 }
+impl<'a> TranscriptWriter<'a> {
+    pub(crate) fn new(redactor: &'a Redactor, heard: &'a (dyn Fn(TranscriptText<'_>) + Sync)) -> Self {
+        Self { redactor, heard, undecoded: Vec::new(), line: String::new(), last: Last::Nothing, n_bytes: 0 }
     }
 
-    /// Takes what was said and tells what can be told by now.
-    pub(crate) fn take(&mut self, said: Said<'_>) {
+    /// Writes an event, as far as its lines are complete.
+    pub(crate) fn take(&mut self, said: OutputEvent<'_>) {
         match said {
-            Said::Bytes(bytes) => self.decode(bytes),
-            Said::Text(text) => self.words(text),
-            Said::End => self.end_message(),
-            Said::Thinking => {}
-            Said::Tool { name, input } => self.tool(name, input),
+            OutputEvent::Bytes(bytes) => self.decode(bytes),
+            OutputEvent::Text(text) => self.words(text),
+            OutputEvent::End => self.end_message(),
+            OutputEvent::Thinking => {}
+            OutputEvent::Tool { name, input } => self.tool(name, input),
         }
     }
 
-    /// Tells what is left; how many bytes were told in all.
+    /// Writes the rest and returns the length of the transcript in bytes.
     pub(crate) fn finish(mut self) -> u64 {
         let rest = std::mem::take(&mut self.undecoded);
         self.words(&String::from_utf8_lossy(&rest));
@@ -98,7 +98,7 @@ impl<'a> Speech<'a> {
             self.words(chunk.valid());
             n_read += chunk.valid().len();
             let invalid = chunk.invalid();
-            // The rest of a character may be on its way.
+            // The rest of a character may come with the next bytes.
             let is_begun = n_read + invalid.len() == pending.len()
                 && std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none());
             if is_begun {
@@ -117,35 +117,35 @@ impl<'a> Speech<'a> {
             }
             self.line.push_str(piece);
             while self.line.len() > MAX_LINE {
-                self.tell_beginning();
+                self.write_beginning();
             }
         }
     }
 
-    /// Tells the beginning of a line that is too long, and keeps back where a key may have begun.
-    fn tell_beginning(&mut self) {
-        let whole = self.held.hide(&self.line).into_owned();
+    /// Writes the beginning of a line that is too long, and holds back the part where a key may begin.
+    fn write_beginning(&mut self) {
+        let whole = self.redactor.redact(&self.line).into_owned();
         let cuts = (1..MAX_LINE / KEPT_BACK).map(|n| self.line.floor_char_boundary(self.line.len() - n * KEPT_BACK));
-        // Where a cut hides as much as the whole line does, it goes through no key.
+        // A cut is safe where redacting both parts gives the same text as redacting the whole line.
         let cut = cuts.into_iter().find(|&cut| {
             let (begun, rest) = self.line.split_at(cut);
-            whole == format!("{}{}", self.held.hide(begun), self.held.hide(rest))
+            whole == format!("{}{}", self.redactor.redact(begun), self.redactor.redact(rest))
         });
         let (told, rest) = match cut {
-            Some(cut) => (self.held.hide(&self.line[..cut]).into_owned(), self.line[cut..].to_owned()),
+            Some(cut) => (self.redactor.redact(&self.line[..cut]).into_owned(), self.line[cut..].to_owned()),
             None => (whole, String::new()),
         };
         self.line = rest;
-        self.tell_words(&format!("{told}\n"));
+        self.write_text(&format!("{told}\n"));
     }
 
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
-        // A text begins with words, and between two texts one empty line is enough.
+        // Leading and repeated empty lines are dropped.
         if line.is_empty() && self.last != Last::Words {
             return;
         }
-        self.tell_words(&format!("{}\n", self.held.hide(&line)));
+        self.write_text(&format!("{}\n", self.redactor.redact(&line)));
     }
 
     fn end_message(&mut self) {
@@ -157,33 +157,33 @@ impl<'a> Speech<'a> {
         }
     }
 
-    fn tell_words(&mut self, text: &str) {
+    fn write_text(&mut self, text: &str) {
         if matches!(self.last, Last::Message | Last::Tool) {
-            self.tell(Spoken::Words("\n"));
+            self.write(TranscriptText::Words("\n"));
         }
-        self.tell(Spoken::Words(&visible(text)));
+        self.write(TranscriptText::Words(&visible(text)));
         self.last = Last::Words;
     }
 
     fn tool(&mut self, name: &str, input: Option<&Value>) {
         self.end_message();
         if self.last == Last::Message {
-            self.tell(Spoken::Words("\n"));
+            self.write(TranscriptText::Words("\n"));
         }
-        let input = input.map(|input| one_line(&self.held.hide(&gist(input)))).unwrap_or_default();
-        let line = format!("🔧 Tool: {} {input}", tool_name(&self.held.hide(name)));
-        self.tell(Spoken::Tool(&format!("{}\n", line.trim_end())));
+        let input = input.map(|input| one_line(&self.redactor.redact(&excerpt(input)))).unwrap_or_default();
+        let line = format!("🔧 Tool: {} {input}", tool_name(&self.redactor.redact(name)));
+        self.write(TranscriptText::Tool(&format!("{}\n", line.trim_end())));
         self.last = Last::Tool;
     }
 
-    fn tell(&mut self, spoken: Spoken<'_>) {
+    fn write(&mut self, spoken: TranscriptText<'_>) {
         self.n_bytes = self.n_bytes.saturating_add(spoken.text().len() as u64);
         (self.heard)(spoken);
     }
 }
 
-/// The fields that say what a tool is used on, the most telling first.
-const TELLING: [&str; 12] = [
+/// The input fields that name the object of a tool, most specific first.
+const TOOL_FIELDS: [&str; 12] = [
     "command",
     "file_path",
     "filePath",
@@ -198,9 +198,9 @@ const TELLING: [&str; 12] = [
     "changes",
 ];
 
-/// What a tool is used on, in a few words.
-fn gist(input: &Value) -> String {
-    let telling = TELLING.iter().find_map(|field| input.get(field).and_then(text_of));
+/// A short excerpt of a tool's input.
+fn excerpt(input: &Value) -> String {
+    let telling = TOOL_FIELDS.iter().find_map(|field| input.get(field).and_then(text_of));
     telling.or_else(|| text_of(input)).unwrap_or_else(|| match input {
         Value::Object(fields) if fields.is_empty() => String::new(),
         Value::Null => String::new(),
@@ -241,11 +241,11 @@ mod tests {
 
     const KEY: &str = "sk-play-0123456789abcdefghij";
 
-    fn told(tell: impl FnOnce(&mut Speech<'_>)) -> String {
-        let held = Held::new(vec![KEY.to_owned()]);
+    fn told(tell: impl FnOnce(&mut TranscriptWriter<'_>)) -> String {
+        let redactor = Redactor::new(vec![KEY.to_owned()]);
         let told = Mutex::new(String::new());
-        let heard = |spoken: Spoken<'_>| told.lock().unwrap().push_str(spoken.text());
-        let mut speech = Speech::new(&held, &heard);
+        let heard = |spoken: TranscriptText<'_>| told.lock().unwrap().push_str(spoken.text());
+        let mut speech = TranscriptWriter::new(&redactor, &heard);
         tell(&mut speech);
         let n_bytes = speech.finish();
         let told = told.into_inner().unwrap();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn told_bytes(pieces: &[&[u8]]) -> String {
-        told(|speech| pieces.iter().for_each(|piece| speech.take(Said::Bytes(piece))))
+        told(|speech| pieces.iter().for_each(|piece| speech.take(OutputEvent::Bytes(piece))))
     }
 
     #[test]
@@ -263,15 +263,15 @@ mod tests {
         let run = json!({"command": "cargo test \\\n  parser", "timeout": 5});
         let text = told(|speech| {
             for said in [
-                Said::Text("I will look"),
-                Said::Thinking,
-                Said::Text(" at it."),
-                Said::End,
-                Said::Tool { name: "Read", input: Some(&read) },
-                Said::Tool { name: "Bash", input: Some(&run) },
-                Said::Text("\n\nDone.\n\nReally.\n"),
-                Said::End,
-                Said::Text("Bye"),
+                OutputEvent::Text("I will look"),
+                OutputEvent::Thinking,
+                OutputEvent::Text(" at it."),
+                OutputEvent::End,
+                OutputEvent::Tool { name: "Read", input: Some(&read) },
+                OutputEvent::Tool { name: "Bash", input: Some(&run) },
+                OutputEvent::Text("\n\nDone.\n\nReally.\n"),
+                OutputEvent::End,
+                OutputEvent::Text("Bye"),
             ] {
                 speech.take(said);
             }
@@ -291,25 +291,25 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_gist(input: Value, expected: &str) {
-        let line = told(|speech| speech.take(Said::Tool { name: "t", input: Some(&input) }));
+    fn check_excerpt(input: Value, expected: &str) {
+        let line = told(|speech| speech.take(OutputEvent::Tool { name: "t", input: Some(&input) }));
         assert_eq!(line, format!("🔧 Tool: t{expected}\n"));
     }
 
     #[test]
     fn the_gist_of_what_a_tool_is_given_fits_a_line() {
-        check_gist(json!({"command": ["bash", "-lc", "ls"]}), " bash -lc ls");
-        check_gist(json!({"changes": [{"path": "a.rs", "kind": "add"}, {"path": "b.rs"}]}), " a.rs b.rs");
-        check_gist(json!({"odd": 1}), " {\"odd\":1}");
-        check_gist(json!({}), "");
-        check_gist(Value::Null, "");
-        check_gist(json!({"path": "x\u{1b}[2J\u{202e}"}), " x\\u{1b}[2J\\u{202e}");
-        check_gist(json!({"path": "é".repeat(500)}), &format!(" {}…", "é".repeat(200)));
-        check_gist(json!({"command": format!("curl -H {KEY} x")}), " curl -H [hidden key] x");
+        check_excerpt(json!({"command": ["bash", "-lc", "ls"]}), " bash -lc ls");
+        check_excerpt(json!({"changes": [{"path": "a.rs", "kind": "add"}, {"path": "b.rs"}]}), " a.rs b.rs");
+        check_excerpt(json!({"odd": 1}), " {\"odd\":1}");
+        check_excerpt(json!({}), "");
+        check_excerpt(Value::Null, "");
+        check_excerpt(json!({"path": "x\u{1b}[2J\u{202e}"}), " x\\u{1b}[2J\\u{202e}");
+        check_excerpt(json!({"path": "é".repeat(500)}), &format!(" {}…", "é".repeat(200)));
+        check_excerpt(json!({"command": format!("curl -H {KEY} x")}), " curl -H [hidden key] x");
     }
 
     #[test]
-    fn what_a_program_prints_is_read_across_any_cut() {
+    fn plain_output_is_written_whole_however_pipes_cut_it() {
         assert_eq!(told_bytes(&[b"gr\xc3", b"\xb6\xc3\x9fe\n"]), "größe\n");
         assert_eq!(told_bytes(&[b"a\xff\xc3", b"b\n"]), "a\u{fffd}\u{fffd}b\n");
         assert_eq!(told_bytes(&[b"end\xf0\x9f"]), "end\u{fffd}\n");

@@ -1,44 +1,44 @@
-//! Reading what an agent printed: is there an answer, or an error in the shape of one?
+//! Parses the output of an agent into an answer or an error.
 //!
-//! Agents that print JSON lines are read as they print, so that what they do can be shown and what is not needed is not
-//! kept. An answer is only one when the agent says nothing of an error: some report failures with exit code 0, some
-//! with `"subtype":"success"`.
+//! JSON lines are parsed as they arrive, so that progress can be shown and lines that are not needed are dropped. An
+//! answer counts only when the agent reports no error: some report failures with exit code 0, some with
+//! `"subtype":"success"`.
 
 use serde_json::Value;
 use tollgate_core::visible::visible;
 
 use super::preset::Form;
-use crate::call::{Heard, Reply, Stop, Usage};
+use crate::call::{CallProgress, Reply, StopReason, Usage};
 
 mod event;
 
-/// How much of a line that is no JSON is kept to be quoted.
+/// The longest quotation of a line that is not JSON.
 const MAX_ODD: usize = 200;
 const MAX_TOOL_CHARS: usize = 100;
 
-/// What was understood so far.
+/// The content of the output so far.
 #[derive(Debug, Default)]
-struct Found {
+struct ParsedOutput {
     text: Option<String>,
     structured: Option<Value>,
-    /// What the agent says went wrong.
+    /// The error that the agent reports.
     error: Option<String>,
-    /// What it says went wrong on the way and may have mended.
+    /// The last error from which the agent may have recovered.
     trouble: Option<String>,
-    stop: Stop,
+    stop: StopReason,
     usage: Usage,
     cost: Option<f64>,
     model: Option<String>,
-    /// What the agent calls this conversation.
+    /// The session id of the agent.
     session: Option<String>,
-    /// True when the words of the message that is being written were told piece by piece.
+    /// True when the current message was already streamed in pieces.
     is_told: bool,
 }
 
-/// What came of the work of an agent that writes.
+/// The result of an implementer.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Worked {
-    /// Its last message; it need not say anything.
+pub(crate) struct AgentResult {
+    /// Its last message; may be empty.
     pub(crate) text: String,
     pub(crate) usage: Usage,
     pub(crate) cost: Option<f64>,
@@ -46,12 +46,12 @@ pub(crate) struct Worked {
     pub(crate) session: Option<String>,
 }
 
-/// Something an agent says or does while it works.
+/// An event in the output of an agent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Said<'a> {
+pub(crate) enum OutputEvent<'a> {
     /// A piece of its answer, cut anywhere.
     Bytes(&'a [u8]),
-    /// Words of its model.
+    /// Text of its model.
     Text(&'a str),
     /// The message is over.
     End,
@@ -61,31 +61,31 @@ pub(crate) enum Said<'a> {
     Tool { name: &'a str, input: Option<&'a Value> },
 }
 
-impl Said<'_> {
-    /// The sign of life that this is.
-    pub(crate) fn heard(&self) -> Option<Heard> {
+impl OutputEvent<'_> {
+    /// The progress event for this output.
+    pub(crate) fn heard(&self) -> Option<CallProgress> {
         match self {
-            Self::Bytes(bytes) => Some(Heard::Answer(bytes.len())),
-            Self::Text(text) => Some(Heard::Answer(text.len())),
+            Self::Bytes(bytes) => Some(CallProgress::Answer(bytes.len())),
+            Self::Text(text) => Some(CallProgress::Answer(text.len())),
             Self::End => None,
-            Self::Thinking => Some(Heard::Working("thinking".to_owned())),
-            Self::Tool { name, .. } => Some(Heard::Working(tool_name(name))),
+            Self::Thinking => Some(CallProgress::Working("thinking".to_owned())),
+            Self::Tool { name, .. } => Some(CallProgress::Working(tool_name(name))),
         }
     }
 }
 
-/// The name of a tool, short and harmless.
+/// The name of a tool, truncated, with control characters escaped.
 pub(crate) fn tool_name(name: &str) -> String {
     let name: String = name.chars().take(MAX_TOOL_CHARS).collect();
     visible(&name).into_owned()
 }
 
-/// Why there is no answer in what an agent printed.
+/// Why the output of an agent contains no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
-    /// It printed nothing that is one.
+    /// No part of the output is an answer.
     Nothing(String),
-    /// It says that something went wrong.
+    /// The agent reports an error.
     Error(String),
 }
 
@@ -96,31 +96,31 @@ pub(crate) struct Reader {
     /// The whole output, or the line that is not finished yet.
     kept: Vec<u8>,
     limit: usize,
-    /// Whether the end of a text is enough.
+    /// True when the end of a plain text suffices.
     keeps_end: bool,
     n_lines: usize,
-    /// The beginning of the last line that is no JSON.
+    /// The beginning of the last line that is not JSON.
     odd: Vec<u8>,
-    found: Found,
+    found: ParsedOutput,
 }
 
 impl Reader {
-    /// Keeps at most so many bytes.
+    /// A parser that keeps at most `limit` bytes.
     pub(crate) fn new(form: Form, limit: usize) -> Self {
-        let found = Found::default();
+        let found = ParsedOutput::default();
         Self { form, kept: Vec::new(), limit, keeps_end: false, n_lines: 0, odd: Vec::new(), found }
     }
 
-    /// Keeps at most so many bytes, and of a text its end.
+    /// A parser that keeps at most `limit` bytes, of plain text the last ones.
     pub(crate) fn of_work(form: Form, limit: usize) -> Self {
         Self { keeps_end: matches!(form, Form::Text | Form::Aider), ..Self::new(form, limit) }
     }
 
-    /// Takes what was printed; false when it is too much.
-    pub(crate) fn take(&mut self, bytes: &[u8], said: &dyn Fn(Said<'_>)) -> bool {
+    /// Parses more output; false when it exceeds the limit.
+    pub(crate) fn take(&mut self, bytes: &[u8], said: &dyn Fn(OutputEvent<'_>)) -> bool {
         if !self.form.streams() {
             self.kept.extend(bytes);
-            said(Said::Bytes(bytes));
+            said(OutputEvent::Bytes(bytes));
             if self.keeps_end {
                 self.kept.drain(..self.kept.len().saturating_sub(self.limit));
             }
@@ -139,7 +139,7 @@ impl Reader {
         self.kept.len() <= self.limit
     }
 
-    fn line(&mut self, line: &[u8], said: &dyn Fn(Said<'_>)) {
+    fn line(&mut self, line: &[u8], said: &dyn Fn(OutputEvent<'_>)) {
         let line = line.trim_ascii();
         if line.is_empty() {
             return;
@@ -156,20 +156,20 @@ impl Reader {
         }
     }
 
-    /// What the agent last said went wrong, when it has not mended it.
+    /// The last error that the agent reported and did not recover from.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.found.error.as_deref().or(self.found.trouble.as_deref())
     }
 
-    /// What came of the work, when the agent reports no error; `last` is what it left as its last message.
-    pub(crate) fn finish_work(mut self, last: Option<&str>) -> Result<Worked, NoAnswer> {
-        // Output that cannot be read says nothing about the work.
+    /// The result, when the agent reports no error; `last` is the message that the agent left in a file.
+    pub(crate) fn finish_work(mut self, last: Option<&str>) -> Result<AgentResult, NoAnswer> {
+        // The edits count even if the output cannot be parsed.
         let _ = self.conclude(last);
         if let Some(error) = self.found.error {
             return Err(NoAnswer::Error(error));
         }
         let structured = self.found.structured.map(|value| value.to_string());
-        Ok(Worked {
+        Ok(AgentResult {
             text: self.found.text.or(structured).unwrap_or_default().trim().to_owned(),
             usage: self.found.usage,
             cost: self.found.cost,
@@ -178,13 +178,13 @@ impl Reader {
         })
     }
 
-    /// Takes in what is left when nothing more comes.
+    /// Parses the rest at the end of the output.
     fn conclude(&mut self, last: Option<&str>) -> Result<(), NoAnswer> {
         if self.form.streams() {
             let rest = std::mem::take(&mut self.kept);
             self.line(&rest, &|_| {});
         } else {
-            self.whole()?;
+            self.parse_whole()?;
         }
         if self.form == Form::Aider {
             self.found.text = last.and_then(event::aider_answer);
@@ -193,7 +193,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The reply, when there is one; `last` is what the agent left as its last message.
+    /// The reply, if there is one; `last` is the message that the agent left in a file.
     pub(crate) fn finish(mut self, last: Option<&str>) -> Result<Reply, NoAnswer> {
         self.conclude(last)?;
         let last = last.filter(|_| self.form != Form::Aider);
@@ -222,8 +222,8 @@ impl Reader {
         })
     }
 
-    /// Reads output that is one text or one JSON value.
-    fn whole(&mut self) -> Result<(), NoAnswer> {
+    /// Parses output that is one text or one JSON value.
+    fn parse_whole(&mut self) -> Result<(), NoAnswer> {
         let kept = std::mem::take(&mut self.kept);
         let text = String::from_utf8_lossy(&kept);
         let text = text.trim();
@@ -238,7 +238,7 @@ impl Reader {
         if text.is_empty() || self.form == Form::Aider {
             return Ok(());
         }
-        // Notes for people may stand before the value.
+        // Notes for people may precede the value.
         let from_brace = text.find(['{', '[']).map_or(text, |start| &text[start..]);
         let value = serde_json::from_str::<Value>(text).or_else(|_| serde_json::from_str(from_brace));
         match value {
@@ -252,7 +252,7 @@ impl Reader {
     }
 }
 
-/// The object a text is, when it is nothing else.
+/// Parses a text that is a JSON object.
 fn object(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().filter(Value::is_object)
 }

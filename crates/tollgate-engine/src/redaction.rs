@@ -24,15 +24,15 @@ const HIDDEN: &str = "[hidden key]";
 const MIN_BYTES: usize = 8;
 
 /// Keys, and all the disguises in which they are looked for.
-pub struct Held(Vec<Finder<'static>>);
+pub struct Redactor(Vec<Finder<'static>>);
 
-impl fmt::Debug for Held {
+impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Held({} disguises)", self.0.len())
+        write!(f, "Redactor({} disguises)", self.0.len())
     }
 }
 
-impl Held {
+impl Redactor {
     /// Takes the keys to look for; those shorter than eight bytes are left out.
     #[must_use]
     pub fn new(keys: Vec<String>) -> Self {
@@ -49,7 +49,7 @@ impl Held {
 
     /// The text without the keys.
     #[must_use]
-    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.0.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -64,8 +64,8 @@ impl Held {
 
     /// The same for every string in a JSON value, names of fields included.
     #[must_use]
-    pub fn hide_in(&self, value: Value) -> Value {
-        in_strings(value, &|text| self.hide(text).into_owned())
+    pub fn redact_json(&self, value: Value) -> Value {
+        map_strings(value, &|text| self.redact(text).into_owned())
     }
 
     fn find<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
@@ -74,12 +74,12 @@ impl Held {
 }
 
 /// A JSON value with every string in it made anew, names of fields included.
-pub(super) fn in_strings(value: Value, anew: &dyn Fn(&str) -> String) -> Value {
+pub(super) fn map_strings(value: Value, anew: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(anew(&text)),
-        Value::Array(values) => values.into_iter().map(|value| in_strings(value, anew)).collect(),
+        Value::Array(values) => values.into_iter().map(|value| map_strings(value, anew)).collect(),
         Value::Object(fields) => {
-            fields.into_iter().map(|(name, value)| (anew(&name), in_strings(value, anew))).collect()
+            fields.into_iter().map(|(name, value)| (anew(&name), map_strings(value, anew))).collect()
         }
         other => other,
     }
@@ -201,8 +201,8 @@ mod tests {
         "xai-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
     ];
 
-    fn held() -> Held {
-        Held::new(KEYS.map(str::to_owned).to_vec())
+    fn redactor() -> Redactor {
+        Redactor::new(KEYS.map(str::to_owned).to_vec())
     }
 
     fn encode(bytes: &[u8], alphabet: &[u8; 64]) -> String {
@@ -250,13 +250,13 @@ mod tests {
 
     #[test]
     fn sixty_canaries_stay_here() {
-        let held = held();
+        let redactor = redactor();
         let mut n_canaries = 0;
         for key in KEYS {
             for canary in canaries(key) {
                 n_canaries += 1;
                 let text = format!("before {canary} after");
-                let shown = held.hide(&text);
+                let shown = redactor.redact(&text);
                 assert!(shown.contains(HIDDEN), "{canary}");
                 assert!(!is_readable(&shown, key), "{shown}");
                 assert!(shown.starts_with("before ") && shown.ends_with(" after"), "{shown}");
@@ -267,22 +267,22 @@ mod tests {
 
     #[test]
     fn what_is_no_key_is_left_as_it_is() {
-        let held = held();
+        let redactor = redactor();
         for text in ["", "plain", "100 % of sk-ant-api03 is fine", "%41%42", "a\u{200b}b", "größe", "%e4%zz%"] {
-            assert!(matches!(held.hide(text), Cow::Borrowed(same) if same == text), "{text}");
+            assert!(matches!(redactor.redact(text), Cow::Borrowed(same) if same == text), "{text}");
         }
     }
 
     #[test]
     fn five_hundred_clean_answers_pass_as_they_are() {
-        let held = held();
+        let redactor = redactor();
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tollgate-core/tests/it/answers");
         let mut n_clean = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let text = String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap()).into_owned();
             for clean in [encode(text.as_bytes(), STANDARD), text.replace(' ', "%20"), text] {
                 n_clean += 1;
-                assert!(matches!(held.hide(&clean), Cow::Borrowed(_)), "{clean}");
+                assert!(matches!(redactor.redact(&clean), Cow::Borrowed(_)), "{clean}");
             }
         }
         assert!(n_clean >= 500, "{n_clean}");
@@ -290,32 +290,35 @@ mod tests {
 
     #[test]
     fn short_values_are_not_looked_for() {
-        assert_eq!(Held::new(vec!["a".to_owned(), String::new(), "1234567".to_owned()]).hide("a 1234567"), "a 1234567");
+        assert_eq!(
+            Redactor::new(vec!["a".to_owned(), String::new(), "1234567".to_owned()]).redact("a 1234567"),
+            "a 1234567"
+        );
     }
 
     #[test]
     fn keys_in_structured_answers_are_hidden_too() {
         let value = json!({"a": [KEYS[0], 1, null], KEYS[1]: true});
-        assert_eq!(held().hide_in(value), json!({"a": [HIDDEN, 1, null], HIDDEN: true}));
+        assert_eq!(redactor().redact_json(value), json!({"a": [HIDDEN, 1, null], HIDDEN: true}));
     }
 
     #[test]
     fn keys_do_not_show_in_debug_output() {
-        assert_eq!(format!("{:?}", Held::new(vec![KEYS[0].to_owned()])), "Held(6 disguises)");
+        assert_eq!(format!("{:?}", Redactor::new(vec![KEYS[0].to_owned()])), "Redactor(6 disguises)");
     }
 
     proptest! {
         #[test]
         fn a_key_is_found_wherever_it_stands_in_base64(before in ".{0,20}", after in ".{0,20}") {
             let text = encode(format!("{before}{}{after}", KEYS[0]).as_bytes(), STANDARD);
-            prop_assert!(held().hide(&text).contains(HIDDEN));
+            prop_assert!(redactor().redact(&text).contains(HIDDEN));
         }
 
         #[test]
         fn any_text_is_taken(text in "[\u{200b}%a-f0-9é🙂]{0,40}") {
-            let held = Held::new(vec!["abcabcabc".to_owned()]);
-            let _ = held.hide(&text);
-            prop_assert_eq!(held.hide(&format!("{text}abcabcabc")).contains(HIDDEN), true);
+            let redactor = Redactor::new(vec!["abcabcabc".to_owned()]);
+            let _ = redactor.redact(&text);
+            prop_assert_eq!(redactor.redact(&format!("{text}abcabcabc")).contains(HIDDEN), true);
         }
     }
 }

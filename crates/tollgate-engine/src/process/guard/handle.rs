@@ -1,4 +1,4 @@
-//! Our side of a guard: starting it, hearing from it, letting go.
+//! The parent's handle to a guard: starts it, reads its reports, stops it.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Duty, Ended, GO, GUARD_ARGUMENT, namespace};
+use super::{Ended, GO, GUARD_ARGUMENT, GuardArgs, namespace};
 use crate::process::signals;
 
-/// How long a guard may take to tidy up, the time between signals apart.
+/// The time for cleaning up, beside the grace periods.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// The lifelines of all guards that are alive, by their process ids.
@@ -24,7 +24,7 @@ static LINES: Mutex<Vec<(u32, UnixStream)>> = Mutex::new(Vec::new());
 
 /// An agent behind its guard.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub(crate) struct GuardedProcess {
     child: Child,
     line: UnixStream,
     said: Vec<u8>,
@@ -32,37 +32,37 @@ pub(crate) struct Guarded {
     in_namespace: bool,
 }
 
-impl Guarded {
-    /// Starts a guard with exactly this environment, which it hands on to the agent.
-    pub(crate) fn start(executable: &Path, duty: &Duty, environment: &[(OsString, OsString)]) -> io::Result<Self> {
+impl GuardedProcess {
+    /// Starts a guard with exactly this environment, which the agent inherits.
+    pub(crate) fn start(executable: &Path, args: &GuardArgs, environment: &[(OsString, OsString)]) -> io::Result<Self> {
         let (line, its_end) = UnixStream::pair()?;
-        let entrance = if duty.namespace { namespace::entrance() } else { None };
+        let entrance = if args.namespace { namespace::entrance() } else { None };
         let mut command = match entrance {
             Some(entrance) => {
                 let mut command = Command::new(&entrance.program);
-                // The guard inside makes a session; this keeps Ctrl-C from whoever waits for it.
+                // The guard inside makes a session of its own; this keeps Ctrl-C from `unshare`, which waits for it.
                 command.args(&entrance.args).arg(executable).process_group(0);
                 command
             }
             // Not the leader of a group, because a leader cannot make a session.
             None => Command::new(executable),
         };
-        command.arg(GUARD_ARGUMENT).args(duty.to_arguments());
+        command.arg(GUARD_ARGUMENT).args(args.to_arguments());
         command.env_clear().envs(environment.iter().map(|(name, value)| (name, value))).current_dir("/");
         command.stdin(Stdio::from(OwnedFd::from(its_end))).stdout(Stdio::piped()).stderr(Stdio::piped());
         signals::reset_in_children();
         let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
         let child = command.spawn()?;
         lines.push((child.id(), line.try_clone()?));
-        Ok(Self { child, line, said: Vec::new(), grace: duty.grace, in_namespace: entrance.is_some() })
+        Ok(Self { child, line, said: Vec::new(), grace: args.grace, in_namespace: entrance.is_some() })
     }
 
-    /// The id of the first process: the guard's, or that of who brings it into a namespace.
+    /// The id of the first process: the guard, or the `unshare` around it.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Lets a guard that holds start the agent.
+    /// Releases a guard with `hold`, so that it starts the agent.
     pub(crate) fn go(&self) -> io::Result<()> {
         (&self.line).write_all(GO)
     }
@@ -72,12 +72,12 @@ impl Guarded {
         Some((self.child.stdout.take()?, self.child.stderr.take()?))
     }
 
-    /// The lifeline, to wait for; when something can be read there, [`Self::hear`] takes it.
+    /// The lifeline, for polling; [`Self::hear`] reads it.
     pub(crate) fn line(&self) -> &UnixStream {
         &self.line
     }
 
-    /// Hears what the guard says: how the agent ended, when it has.
+    /// Reads a report: the exit status of the agent, once it has ended.
     pub(crate) fn hear(&mut self) -> io::Result<Option<Ended>> {
         let mut buffer = [0; 256];
         match self.line.read(&mut buffer) {
@@ -90,9 +90,9 @@ impl Guarded {
         Ok(ended(&String::from_utf8_lossy(&self.said)))
     }
 
-    /// Tells the guard to end the agent, and waits until it has; the folder is still there then.
+    /// Makes the guard stop the agent, and waits for that; the scratch folder stays.
     pub(crate) fn halt(&mut self) {
-        // A guard that hears the lifeline close removes the folder, so it is told in words.
+        // Closing the lifeline would remove the folder, so a message is sent instead.
         let _ = (&self.line).write_all(b"stop\n");
         let deadline = Instant::now() + self.grace * 3 + PATIENCE;
         while ended(&String::from_utf8_lossy(&self.said)).is_none() {
@@ -107,17 +107,17 @@ impl Guarded {
         let _ = self.line.set_read_timeout(None);
     }
 
-    /// Lets the guard tidy up and waits for it.
+    /// Lets the guard clean up and waits for it.
     pub(crate) fn finish(mut self) {
         self.let_go();
     }
 
     fn let_go(&mut self) {
-        // In words first: a guard that only hears the line close gives the agent less time.
+        // A message first: on a closed lifeline alone the guard shortens the grace period.
         let _ = (&self.line).write_all(b"stop\n");
         let _ = self.line.shutdown(Shutdown::Write);
         if !wait_for_the_end(&self.line, self.grace * 3 + PATIENCE) {
-            // In a namespace this takes everything along; elsewhere there is nothing better left to do.
+            // In a namespace this kills all processes; elsewhere it is the last resort.
             let _ = self.child.kill();
             self.lost();
         }
@@ -127,7 +127,7 @@ impl Guarded {
         let _ = self.child.wait();
     }
 
-    /// The guard is gone without a word: what it started is ended as far as we know it.
+    /// The guard was killed: kills the process group of the agent, if it was reported.
     fn lost(&mut self) -> Ended {
         let said = String::from_utf8_lossy(&self.said);
         let agent = said.lines().find_map(|line| line.strip_prefix("started ")?.parse().ok());
@@ -138,7 +138,7 @@ impl Guarded {
     }
 }
 
-impl Drop for Guarded {
+impl Drop for GuardedProcess {
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             self.let_go();
@@ -146,7 +146,7 @@ impl Drop for Guarded {
     }
 }
 
-/// Lets go of every guard and waits until they have tidied up, for a program that is about to exit.
+/// Stops all guards and waits until they have cleaned up, for a program that is about to exit.
 pub(crate) fn stop_all() {
     let lines = std::mem::take(&mut *LINES.lock().unwrap_or_else(PoisonError::into_inner));
     for (_, line) in &lines {
@@ -157,7 +157,7 @@ pub(crate) fn stop_all() {
     }
 }
 
-/// Reads until the other side is gone; false when it takes too long.
+/// Reads until the guard closes the lifeline; false after the timeout.
 fn wait_for_the_end(mut line: &UnixStream, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     let mut buffer = [0; 256];
@@ -175,7 +175,7 @@ fn wait_for_the_end(mut line: &UnixStream, patience: Duration) -> bool {
     }
 }
 
-/// How the agent ended, from what the guard said.
+/// Parses the exit status in the reports of the guard.
 fn ended(said: &str) -> Option<Ended> {
     let (lines, _) = said.rsplit_once('\n')?;
     let end = lines.lines().find_map(|line| line.strip_prefix("ended "))?;

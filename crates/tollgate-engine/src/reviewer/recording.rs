@@ -1,75 +1,75 @@
-//! Exchanges with models, kept and played again.
+//! Records exchanges with models, and replays them.
 //!
-//! A record is one JSON object a line: first what the record is, then each exchange with what was asked and what came
-//! back. Secrets are unreadable in it already: nothing else is ever sent or kept.
+//! A record is a file of JSON lines: first a header, then each exchange with its question and its reply. Secrets are
+//! redacted before an exchange is sent or recorded.
 //!
 //! ```text
 //! {"tollgate_record":1,"version":"0.1.0","boundary":4562871…}
 //! {"reviewer":"claude","pass":1,"call":1,"round":1,"question":{…},"reply":{…}}
 //! ```
 //!
-//! A review is played again on the same change with the same settings: then the same questions are asked, and each
-//! is answered as it was. Another question is refused: an answer to something else is no review.
+//! A replay needs the same change and the same settings: then the questions are the same, and each gets its recorded
+//! reply. Any other question is an error.
 
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::call::{CallFailure, Question, Repair, Reply, Stop, Usage, Why};
+use super::call::{CallFailure, FailureCause, Question, Repair, Reply, StopReason, Usage};
 use crate::failure::{self, Failure};
 
-/// The one format there is.
+/// The version of the format.
 const FORMAT: u64 = 1;
 
-/// A larger record is refused.
+/// The largest record that is read.
 pub const MAX_BYTES: u64 = 512 << 20;
 
-/// Whether exchanges are kept or played again.
+/// Whether exchanges are recorded or replayed.
 #[derive(Debug)]
-pub enum Tape {
+pub enum Recording {
     /// Neither.
     Off,
-    /// They are kept.
-    Recording(Mutex<Vec<Exchange>>),
-    /// They are played again.
-    Playing(Vec<Exchange>),
+    /// Exchanges are recorded.
+    On(Mutex<Vec<Exchange>>),
+    /// Exchanges are replayed.
+    Replay(Vec<Exchange>),
 }
 
-/// Which exchange of a review it is.
+/// The identity of an exchange within a review.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
-    /// Who was asked.
+pub struct ExchangeId {
+    /// The name of the reviewer.
     pub reviewer: String,
-    /// For which time, from 1.
+    /// The number of the pass, from 1.
     pub pass: u32,
-    /// Which part of the change, from 1.
+    /// The number of the call, from 1.
     pub call: usize,
-    /// 1, or 2 when an answer could not be read.
+    /// 1, or 2 for the repair of an invalid answer.
     pub round: u32,
 }
 
-/// What was asked and what came back.
+/// A question and its reply or failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
     #[serde(flatten)]
-    place: Place,
-    question: Asked,
+    place: ExchangeId,
+    question: RecordedQuestion,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    reply: Option<Replied>,
+    reply: Option<StoredReply>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    failure: Option<Failed>,
+    failure: Option<StoredFailure>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Head {
+struct RecordHeader {
     tollgate_record: u64,
     version: String,
     boundary: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Asked {
+struct RecordedQuestion {
     system: String,
     shared: String,
     part: String,
@@ -80,7 +80,7 @@ struct Asked {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Replied {
+struct StoredReply {
     text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     structured: Option<Value>,
@@ -95,7 +95,7 @@ struct Replied {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Failed {
+struct StoredFailure {
     why: WhyWord,
     message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,20 +123,20 @@ macro_rules! words {
     };
 }
 
-words!(StopWord for Stop: Finished, Length, Refused);
-words!(WhyWord for Why: Setup, Overloaded, Unavailable, TooSlow, Garbled, Cancelled, Misbehaved);
+words!(StopWord for StopReason: Finished, Length, Refused);
+words!(WhyWord for FailureCause: Setup, Overloaded, Unavailable, TooSlow, Garbled, Cancelled, Misbehaved);
 
-impl Tape {
-    /// Keeps exchanges.
+impl Recording {
+    /// Starts a recording.
     #[must_use]
-    pub fn recording() -> Self {
-        Self::Recording(Mutex::new(Vec::new()))
+    pub fn start() -> Self {
+        Self::On(Mutex::new(Vec::new()))
     }
 
-    /// Who answered in a record that is played again, each once.
+    /// The names of the reviewers in a replayed record.
     #[must_use]
     pub fn reviewers(&self) -> Vec<String> {
-        let Self::Playing(exchanges) = self else { return Vec::new() };
+        let Self::Replay(exchanges) = self else { return Vec::new() };
         let mut names: Vec<String> = Vec::new();
         for Exchange { place, .. } in exchanges {
             if !names.contains(&place.reviewer) {
@@ -146,40 +146,40 @@ impl Tape {
         names
     }
 
-    /// Asks by `ask`, or gives what the record says.
+    /// Calls `ask` and records the exchange, or replays the recorded reply.
     pub(crate) fn exchange(
         &self,
-        place: &Place,
+        place: &ExchangeId,
         question: &Question,
         ask: impl FnOnce() -> Result<Reply, CallFailure>,
     ) -> Result<Reply, CallFailure> {
         match self {
             Self::Off => ask(),
-            Self::Recording(kept) => {
+            Self::On(kept) => {
                 let outcome = ask();
                 let exchange = Exchange {
                     place: place.clone(),
                     question: question.into(),
-                    reply: outcome.as_ref().ok().map(Replied::from),
-                    failure: outcome.as_ref().err().map(Failed::from),
+                    reply: outcome.as_ref().ok().map(StoredReply::from),
+                    failure: outcome.as_ref().err().map(StoredFailure::from),
                 };
                 kept.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
                 outcome
             }
-            Self::Playing(exchanges) => play(exchanges, place, question),
+            Self::Replay(exchanges) => replay(exchanges, place, question),
         }
     }
 
-    /// The record as it is written to a file; `None` unless exchanges are kept.
+    /// The record as the text of a file; `None` unless exchanges are recorded.
     #[must_use]
     pub fn written(&self, boundary: u64) -> Option<String> {
-        let Self::Recording(kept) = self else {
+        let Self::On(kept) = self else {
             return None;
         };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // Calls end in any order; a record is in that of the plan.
+        // Calls end in any order; a record has the order of the plan.
         kept.sort_by(|a, b| a.place.cmp(&b.place));
-        let head = Head { tollgate_record: FORMAT, version: env!("CARGO_PKG_VERSION").to_owned(), boundary };
+        let head = RecordHeader { tollgate_record: FORMAT, version: env!("CARGO_PKG_VERSION").to_owned(), boundary };
         let mut text = serde_json::to_string(&head).unwrap_or_default() + "\n";
         for exchange in &kept {
             text.push_str(&serde_json::to_string(exchange).unwrap_or_default());
@@ -189,44 +189,44 @@ impl Tape {
     }
 }
 
-/// An exchange as it is shown to whoever wants to know how a review came about.
+/// An exchange of a record, for the audit page of a review.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
-    /// Which one it is.
-    pub place: Place,
-    /// What the reviewer was told about its role.
+pub struct RecordedExchange {
+    /// Its identity.
+    pub place: ExchangeId,
+    /// The system prompt.
     pub system: String,
-    /// What it was asked.
+    /// The question.
     pub question: String,
-    /// What came back, word for word; why nothing did, otherwise.
-    pub reply: Result<ToldReply, String>,
+    /// The reply verbatim, or the failure.
+    pub reply: Result<RecordedReply, String>,
 }
 
-/// What came back from a reviewer.
+/// A recorded reply.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToldReply {
-    /// The text, and what was given in a form of its own below it.
+pub struct RecordedReply {
+    /// The text, followed by the structured output.
     pub text: String,
-    /// The model that says it answered.
+    /// The model that answered, as it reports itself.
     pub model: Option<String>,
     /// True when the answer was truncated or refused.
     pub is_cut: bool,
     /// Tokens of the question and of the answer.
     pub tokens: (u64, u64),
-    /// What it cost in US dollars, if that is known.
+    /// The cost in US dollars, if known.
     pub cost: Option<f64>,
 }
 
-impl Tape {
-    /// What a record that was read tells, in its order.
+impl Recording {
+    /// The exchanges of a replayed record, in order.
     #[must_use]
-    pub fn told(&self) -> Vec<Told> {
-        let Self::Playing(exchanges) = self else { return Vec::new() };
-        exchanges.iter().map(Told::from).collect()
+    pub fn exchanges(&self) -> Vec<RecordedExchange> {
+        let Self::Replay(exchanges) = self else { return Vec::new() };
+        exchanges.iter().map(RecordedExchange::from).collect()
     }
 }
 
-impl From<&Exchange> for Told {
+impl From<&Exchange> for RecordedExchange {
     fn from(Exchange { place, question, reply, failure }: &Exchange) -> Self {
         let parts = [Some(&question.shared), Some(&question.part), question.answer.as_ref(), question.repair.as_ref()];
         let parts: Vec<&str> = parts.into_iter().flatten().map(|part| part.trim_end()).collect();
@@ -239,8 +239,8 @@ impl From<&Exchange> for Told {
     }
 }
 
-impl From<&Replied> for ToldReply {
-    fn from(replied: &Replied) -> Self {
+impl From<&StoredReply> for RecordedReply {
+    fn from(replied: &StoredReply) -> Self {
         let structured = replied.structured.as_ref().map(|value| format!("{value:#}"));
         let parts = [Some(replied.text.trim_end().to_owned()), structured];
         let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
@@ -254,10 +254,10 @@ impl From<&Replied> for ToldReply {
     }
 }
 
-/// Reads a record: the exchanges and the boundary that was used. `name` is what it is called in messages.
-pub fn read(name: &str, bytes: &[u8]) -> Result<(Tape, u64), Failure> {
+/// Parses a record into its exchanges and its boundary. `name` names it in messages.
+pub fn read(name: &str, bytes: &[u8]) -> Result<(Recording, u64), Failure> {
     let mut lines = bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
-    let head = lines.next().and_then(|(_, line)| serde_json::from_slice::<Head>(line).ok());
+    let head = lines.next().and_then(|(_, line)| serde_json::from_slice::<RecordHeader>(line).ok());
     let head = head.ok_or_else(|| failure::not_a_record(name))?;
     if head.tollgate_record != FORMAT {
         return Err(failure::newer_record(name, head.tollgate_record));
@@ -268,21 +268,21 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<(Tape, u64), Failure> {
             .map_err(|error| failure::bad_record(name, line_index + 1, &error.to_string()))?;
         exchanges.push(exchange);
     }
-    Ok((Tape::Playing(exchanges), head.boundary))
+    Ok((Recording::Replay(exchanges), head.boundary))
 }
 
-fn play(exchanges: &[Exchange], place: &Place, question: &Question) -> Result<Reply, CallFailure> {
+fn replay(exchanges: &[Exchange], place: &ExchangeId, question: &Question) -> Result<Reply, CallFailure> {
     let other = |message: &str| CallFailure {
-        why: Why::Setup,
+        why: FailureCause::Setup,
         message: message.to_owned(),
         hint: Some("Replay it on the change that was recorded, with the same settings and flags.".to_owned()),
         n_tries: 0,
     };
     let Some(exchange) = exchanges.iter().find(|exchange| exchange.place == *place) else {
-        let Place { reviewer, pass, call, .. } = place;
+        let ExchangeId { reviewer, pass, call, .. } = place;
         return Err(other(&format!("the record has no answer of `{reviewer}` to call {call} of pass {pass}")));
     };
-    if exchange.question != Asked::from(question) {
+    if exchange.question != RecordedQuestion::from(question) {
         return Err(other("the record is of another change, or of other settings"));
     }
     match (&exchange.reply, &exchange.failure) {
@@ -292,7 +292,7 @@ fn play(exchanges: &[Exchange], place: &Place, question: &Question) -> Result<Re
     }
 }
 
-impl From<&Question> for Asked {
+impl From<&Question> for RecordedQuestion {
     fn from(question: &Question) -> Self {
         let repair: Option<&Repair> = question.repair.as_ref();
         Self {
@@ -305,7 +305,7 @@ impl From<&Question> for Asked {
     }
 }
 
-impl From<&Reply> for Replied {
+impl From<&Reply> for StoredReply {
     fn from(reply: &Reply) -> Self {
         let Usage { input, cached, output } = reply.usage;
         let (text, structured) = (reply.text.clone(), reply.structured.clone());
@@ -314,8 +314,8 @@ impl From<&Reply> for Replied {
     }
 }
 
-impl From<&Replied> for Reply {
-    fn from(replied: &Replied) -> Self {
+impl From<&StoredReply> for Reply {
+    fn from(replied: &StoredReply) -> Self {
         Self {
             text: replied.text.clone(),
             structured: replied.structured.clone(),
@@ -327,16 +327,16 @@ impl From<&Replied> for Reply {
     }
 }
 
-impl From<&CallFailure> for Failed {
+impl From<&CallFailure> for StoredFailure {
     fn from(failure: &CallFailure) -> Self {
         let CallFailure { why, message, hint, n_tries } = failure.clone();
         Self { why: why.into(), message, hint, tries: n_tries }
     }
 }
 
-impl From<&Failed> for CallFailure {
-    fn from(failed: &Failed) -> Self {
-        let Failed { why, message, hint, tries } = failed.clone();
+impl From<&StoredFailure> for CallFailure {
+    fn from(failed: &StoredFailure) -> Self {
+        let StoredFailure { why, message, hint, tries } = failed.clone();
         Self { why: why.into(), message, hint, n_tries: tries }
     }
 }
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused_with_the_line() {
+    fn an_invalid_record_is_refused_with_its_line() {
         let head = r#"{"tollgate_record":1,"version":"0.1.0","boundary":7}"#;
         check("", "`r.jsonl` is not a record of a review");
         check("{}", "`r.jsonl` is not a record of a review");
@@ -364,6 +364,8 @@ mod tests {
             problem.starts_with("line 3 of the record `r.jsonl` cannot be read: missing field `question`"),
             "{problem}"
         );
-        assert!(matches!(read("r.jsonl", head.as_bytes()), Ok((Tape::Playing(exchanges), 7)) if exchanges.is_empty()));
+        assert!(
+            matches!(read("r.jsonl", head.as_bytes()), Ok((Recording::Replay(exchanges), 7)) if exchanges.is_empty())
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! The throw-away folder an agent works in, gone afterwards in every case.
+//! The temporary folder of one agent run, removed afterwards in every case.
 //!
 //! ```text
 //! /tmp/tollgate-agent-4fq…/   random, for our eyes only
-//!   tree/                     the reviewed commit without agent configuration; who writes works elsewhere
+//!   tree/                     the reviewed commit without agent configuration; implementers work elsewhere
 //!   home/                     an empty home, when the agent gets a key of its own
-//!   tmp/                      where it may put what it likes
-//!   prompt, schema.json …     what it is given
+//!   tmp/                      its TMPDIR
+//!   prompt, schema.json …     its inputs
 //! ```
 //!
 //! The path is new each time, because agents remember which folders they may trust.
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 
 use crate::process::guard;
 
-/// A throw-away folder; dropping it removes it.
+/// The temporary folder of a run; dropping it removes it.
 #[derive(Debug)]
-pub(crate) struct Area {
+pub(crate) struct ScratchFolder {
     root: PathBuf,
 }
 
-impl Area {
+impl ScratchFolder {
     /// Makes the folder and the empty folders in it.
     pub(crate) fn new() -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
@@ -31,7 +31,7 @@ impl Area {
             use std::os::unix::fs::PermissionsExt as _;
             builder.permissions(std::fs::Permissions::from_mode(0o700));
         }
-        // Without links in the path, so that what an agent says of it can be compared.
+        // Resolved, so that paths in the output of an agent can be compared with it.
         let folder = builder.tempdir_in(std::env::temp_dir().canonicalize()?)?;
         let area = Self { root: folder.keep() };
         for folder in [area.tree(), area.home(), area.tmp()] {
@@ -44,7 +44,7 @@ impl Area {
         &self.root
     }
 
-    /// The random part of its name, by which the run is known.
+    /// The random part of its name, which identifies the run.
     pub(crate) fn word(&self) -> String {
         let name = self.root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         name.strip_prefix(guard::FOLDER_PREFIX).unwrap_or(&name).to_owned()
@@ -70,18 +70,18 @@ impl Area {
     }
 }
 
-impl Drop for Area {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         let _ = guard::remove(&self.root);
     }
 }
 
-/// How much disk everything in a folder takes.
+/// The disk usage of a folder.
 pub(crate) fn n_bytes(folder: &Path) -> u64 {
     let mut pending = vec![folder.to_owned()];
     let mut n_bytes: u64 = 0;
     while let Some(folder) = pending.pop() {
-        // Files come and go while we look; what is gone takes no room.
+        // Files come and go during the walk; a file that is gone uses no space.
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_dir() {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_folder_is_new_private_and_gone_afterwards() {
-        let (one, other) = (Area::new().unwrap(), Area::new().unwrap());
+        let (one, other) = (ScratchFolder::new().unwrap(), ScratchFolder::new().unwrap());
         assert_ne!(one.root(), other.root());
         assert!(one.word() != other.word() && one.word().len() == 20, "{}", one.word());
         assert!(one.tree().is_dir() && one.home().is_dir() && one.tmp().is_dir());
@@ -125,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_anywhere_in_it_is_counted() {
-        let area = Area::new().unwrap();
+    fn files_anywhere_in_the_folder_count() {
+        let area = ScratchFolder::new().unwrap();
         let before = n_bytes(area.root());
         std::fs::create_dir_all(area.tmp().join("a/b")).unwrap();
         std::fs::write(area.tmp().join("a/b/c"), vec![1; 300_000]).unwrap();

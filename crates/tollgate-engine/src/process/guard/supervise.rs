@@ -1,4 +1,4 @@
-//! What a guard does: start the agent, wait for it or for the lifeline to close, leave nothing behind.
+//! The guard process: starts the agent, waits for its end or for the lifeline to close, and kills all descendants.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -12,57 +12,57 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, kill_process_group, setrlimit, wait as wait_for_any,
 };
 
-use super::{Duty, GO, NOT_STARTED};
+use super::{GO, GuardArgs, NOT_STARTED};
 use crate::process::signals;
 
-/// How long to go on killing what is left; a process that cannot be killed hangs in the kernel.
+/// How long killing of descendants is repeated; a process that cannot be killed hangs in the kernel.
 const SWEEP: Duration = Duration::from_secs(5);
-/// How long to wait at most after each signal when who started us is gone: whoever comes next must find nothing left.
+/// The longest grace period when the parent is gone, so that a restarted server finds no survivors.
 const GRACE_OF_ORPHANS: Duration = Duration::from_secs(1);
-/// How long to wait at most before looking again.
+/// The polling interval.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Does the duty; the result is the agent's exit code.
-pub(super) fn stand(duty: &Duty) -> u8 {
+/// Supervises the agent; the result is the agent's exit code.
+pub(super) fn supervise(args: &GuardArgs) -> u8 {
     // Fails only when this is a session leader already.
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
     {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-        // So that the agent, which runs as the same user, can neither trace us nor take the lifeline from us.
+        // The agent runs as the same user; it must neither trace the guard nor take the lifeline.
         let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     }
-    limit(duty.file_bytes);
-    if duty.hold && !may_go() {
-        let _ = super::remove(&duty.remove);
+    limit(args.file_bytes);
+    if args.hold && !wait_for_go() {
+        let _ = super::remove(&args.remove);
         return 0;
     }
-    let code = match start(duty) {
+    let code = match start(args) {
         Ok(agent) => {
-            say(&format!("started {}\n", agent.as_raw_nonzero()));
-            let (said, code) = outcome(wait(agent, duty.grace));
+            report(&format!("started {}\n", agent.as_raw_nonzero()));
+            let (said, code) = outcome(wait(agent, args.grace));
             sweep(agent);
-            say(&format!("ended {said}\n"));
+            report(&format!("ended {said}\n"));
             code
         }
         Err(error) => {
-            let _ = writeln!(io::stderr(), "cannot start `{}`: {error}", duty.program.display());
-            say(&format!("ended code {NOT_STARTED}\n"));
+            let _ = writeln!(io::stderr(), "cannot start `{}`: {error}", args.program.display());
+            report(&format!("ended code {NOT_STARTED}\n"));
             NOT_STARTED
         }
     };
-    // Whoever started us may still want to look at the folder.
-    while hear(None) != Line::Closed {}
-    let _ = super::remove(&duty.remove);
+    // The parent may still inspect the folder.
+    while poll_lifeline(None) != LifelineEvent::Closed {}
+    let _ = super::remove(&args.remove);
     code
 }
 
-/// Waits for the word with which the agent may start; false when another one comes, or none.
-fn may_go() -> bool {
+/// Waits for [`GO`]; false for any other message or a closed lifeline.
+fn wait_for_go() -> bool {
     let mut word = [0; GO.len()];
     loop {
         match rustix::io::read(io::stdin(), &mut word) {
-            // Not a byte more is read: what comes next may already be that the agent is to stop.
+            // Exactly these bytes are read, because a message to stop may follow.
             Ok(n_bytes) => return word.get(..n_bytes) == Some(&GO[..]),
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return false,
@@ -78,16 +78,16 @@ fn limit(file_bytes: Option<u64>) {
     }
 }
 
-fn start(duty: &Duty) -> io::Result<Pid> {
-    let mut command = Command::new(&duty.program);
-    command.args(&duty.args).current_dir(&duty.folder).process_group(0);
-    command.stdin(match &duty.input {
+fn start(args: &GuardArgs) -> io::Result<Pid> {
+    let mut command = Command::new(&args.program);
+    command.args(&args.args).current_dir(&args.folder).process_group(0);
+    command.stdin(match &args.input {
         Some(path) => Stdio::from(File::open(path)?),
         None => Stdio::null(),
     });
     signals::reset_in_children_of_guard();
     let child = command.spawn()?;
-    // It is waited for by number, with all the orphans.
+    // Reaped by id, together with the orphans.
     i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
@@ -101,11 +101,11 @@ fn wait(agent: Pid, mut grace: Duration) -> Option<WaitStatus> {
             return status;
         }
         let due = match next {
-            None => match hear(alive.as_ref()) {
-                Line::Quiet => false,
-                Line::Word => true,
-                // Nobody is there any more who could wait for the agent.
-                Line::Closed => {
+            None => match poll_lifeline(alive.as_ref()) {
+                LifelineEvent::Quiet => false,
+                LifelineEvent::Word => true,
+                // The parent is gone.
+                LifelineEvent::Closed => {
                     grace = grace.min(GRACE_OF_ORPHANS);
                     true
                 }
@@ -125,29 +125,29 @@ fn wait(agent: Pid, mut grace: Duration) -> Option<WaitStatus> {
     }
 }
 
-/// What was heard on the lifeline.
+/// An event on the lifeline.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum LifelineEvent {
     Quiet,
-    /// A word, which can only be that the agent is to be stopped.
+    /// A message, which always means to stop the agent.
     Word,
     Closed,
 }
 
-/// Waits a moment for the lifeline or the agent.
-fn hear(alive: Option<&OwnedFd>) -> Line {
+/// Polls the lifeline and the agent.
+fn poll_lifeline(alive: Option<&OwnedFd>) -> LifelineEvent {
     let line = io::stdin();
     let mut waiting = handles(Some(PollFd::from_borrowed_fd(line.as_fd(), PollFlags::IN)), alive);
     wait_for(&mut waiting, TICK);
     if waiting.first().is_none_or(|line| line.revents().is_empty()) {
-        return Line::Quiet;
+        return LifelineEvent::Quiet;
     }
     let mut buffer = [0; 64];
     match rustix::io::read(&line, &mut buffer) {
-        Ok(0) => Line::Closed,
-        Ok(_) => Line::Word,
-        Err(rustix::io::Errno::INTR) => Line::Quiet,
-        Err(_) => Line::Closed,
+        Ok(0) => LifelineEvent::Closed,
+        Ok(_) => LifelineEvent::Word,
+        Err(rustix::io::Errno::INTR) => LifelineEvent::Quiet,
+        Err(_) => LifelineEvent::Closed,
     }
 }
 
@@ -160,7 +160,7 @@ fn wait_for(handles: &mut [PollFd<'_>], time: Duration) {
     let _ = poll(handles, Some(&Timespec { tv_sec: seconds, tv_nsec: time.subsec_nanos().into() }));
 }
 
-/// A handle that becomes readable when the process ends, where there is such a thing.
+/// A pidfd, which becomes readable when the process ends.
 #[cfg(target_os = "linux")]
 fn watch_handle(process: Pid) -> Option<OwnedFd> {
     rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty()).ok()
@@ -171,7 +171,7 @@ fn watch_handle(_process: Pid) -> Option<OwnedFd> {
     None
 }
 
-/// Reaps whoever has ended, until it is the agent; `Some(None)` when there is nobody to wait for.
+/// Reaps ended children until one is the agent; `Some(None)` when there are no children.
 fn reap(agent: Pid) -> Option<Option<WaitStatus>> {
     loop {
         match wait_for_any(WaitOptions::NOHANG) {
@@ -183,7 +183,7 @@ fn reap(agent: Pid) -> Option<Option<WaitStatus>> {
     }
 }
 
-/// What is said of the agent's end, and the exit code that stands for it.
+/// The report of the agent's end, and the exit code of the guard.
 fn outcome(status: Option<WaitStatus>) -> (String, u8) {
     if let Some(signal) = status.and_then(WaitStatus::terminating_signal) {
         return (format!("signal {signal}"), u8::try_from(128 + signal).unwrap_or(u8::MAX));
@@ -192,7 +192,7 @@ fn outcome(status: Option<WaitStatus>) -> (String, u8) {
     (format!("code {code}"), u8::try_from(code).unwrap_or(u8::MAX))
 }
 
-/// Kills everything that the agent left: its group, and every descendant wherever it hid.
+/// Kills the process group of the agent and all other descendants.
 fn sweep(agent: Pid) {
     let deadline = Instant::now() + SWEEP;
     let _ = kill_process_group(agent, Signal::KILL);
@@ -209,7 +209,7 @@ fn sweep(agent: Pid) {
     }
 }
 
-/// Every process that descends from this one; orphans do, because they were adopted.
+/// All descendants of this process, including orphans, since it is a subreaper.
 #[cfg(target_os = "linux")]
 fn descendants() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
@@ -222,7 +222,7 @@ fn descendants() -> Vec<Pid> {
     Vec::new()
 }
 
-/// Tells who started us; nobody may be there any more.
-fn say(text: &str) {
+/// Reports to the parent, which may be gone.
+fn report(text: &str) {
     let _ = rustix::io::write(io::stdin(), text.as_bytes());
 }

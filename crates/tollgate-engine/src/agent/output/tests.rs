@@ -272,10 +272,11 @@ fn worked(form: Form, output: &str) -> String {
     let mut reader = Reader::of_work(form, 10_000);
     for piece in output.as_bytes().chunks(7) {
         assert!(reader.take(piece, &|said| match said {
-            Said::Bytes(_) | Said::Thinking => {}
-            Said::Text(text) => told.borrow_mut().push(text.to_owned()),
-            Said::End => told.borrow_mut().push("|".to_owned()),
-            Said::Tool { name, input } => told.borrow_mut().push(format!("{name}({})", input.unwrap_or(&Value::Null))),
+            OutputEvent::Bytes(_) | OutputEvent::Thinking => {}
+            OutputEvent::Text(text) => told.borrow_mut().push(text.to_owned()),
+            OutputEvent::End => told.borrow_mut().push("|".to_owned()),
+            OutputEvent::Tool { name, input } =>
+                told.borrow_mut().push(format!("{name}({})", input.unwrap_or(&Value::Null))),
         }));
     }
     let worked = reader.finish_work(None).map(|worked| {

@@ -1,7 +1,7 @@
-//! How a service has to be asked, learned from its complaints.
+//! The capabilities of a service, learned from its error messages.
 //!
-//! Servers that speak a protocol do not all speak the whole of it: one knows no schemas, the next calls the limit by
-//! another name. A 400 that names such a field is answered by asking once more without it, and remembered.
+//! Servers implement a protocol only in part: one knows no schemas, another has a different name for the limit. A 400 that
+//! names such a field leads to a retry without it, and later requests leave it out as well.
 
 use super::assembly::Fault;
 use super::{Connection, Protocol, Structured};
@@ -11,7 +11,7 @@ const OTHER_LIMIT: u8 = 2;
 const NO_TEMPERATURE: u8 = 4;
 const NO_USAGE: u8 = 8;
 
-/// Words by which services name structured output.
+/// Names of structured output in error messages.
 const STRUCTURE: &[&str] = &[
     "response_format",
     "json_schema",
@@ -33,11 +33,11 @@ const STRUCTURE: &[&str] = &[
     "schema",
 ];
 
-/// What a service does not take of what we would like to say.
+/// The request fields that a service rejects, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Manner(u8);
+pub(super) struct Capabilities(u8);
 
-impl Manner {
+impl Capabilities {
     pub(super) fn of_bits(bits: u8) -> Self {
         Self(bits)
     }
@@ -50,30 +50,30 @@ impl Manner {
         self.0 & bit != 0
     }
 
-    /// How structured output is asked for.
+    /// How structured output is requested.
     pub(super) fn structured(self, connection: &Connection) -> Structured {
         if self.has(NO_STRUCTURE) { Structured::None } else { connection.structured }
     }
 
-    /// The temperature, where it may be said.
+    /// The temperature, unless the service rejects it.
     pub(super) fn temperature(self, connection: &Connection) -> Option<f32> {
         connection.temperature.filter(|_| !self.has(NO_TEMPERATURE))
     }
 
-    /// True when the use of tokens is to be reported at the end of the stream.
+    /// True to request the token usage at the end of the stream.
     pub(super) fn usage_is_asked_for(self) -> bool {
         !self.has(NO_USAGE)
     }
 
-    /// True when the limit counts what the model thinks as well, and is called so: OpenAI's own models want that, most
-    /// others know only the old name.
+    /// True for the field name of the limit that includes reasoning: OpenAI's own models require it, most others know
+    /// only the old name.
     pub(super) fn limit_is_of_completion(self, connection: &Connection) -> bool {
         let host = reqwest::Url::parse(&connection.base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let is_openai = host.is_some_and(|host| host == "api.openai.com" || host.ends_with(".openai.azure.com"));
         is_openai != self.has(OTHER_LIMIT)
     }
 
-    /// How to ask instead after this complaint, if asking otherwise can help.
+    /// The capabilities after this error, if a retry without the field can help.
     pub(super) fn after(self, connection: &Connection, complaint: &Fault) -> Option<Self> {
         let text = format!("{} {}", complaint.kind, complaint.message).to_lowercase();
         let names = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -105,13 +105,17 @@ mod tests {
         connection.temperature = Some(0.0);
         connection.structured = Structured::Schema;
         let complaint = Fault { message: message.to_owned(), ..Fault::default() };
-        assert_eq!(Manner::default().after(&connection, &complaint).map(Manner::bits), expected, "{message}");
-        let all = Manner(NO_STRUCTURE | OTHER_LIMIT | NO_TEMPERATURE | NO_USAGE);
+        assert_eq!(
+            Capabilities::default().after(&connection, &complaint).map(Capabilities::bits),
+            expected,
+            "{message}"
+        );
+        let all = Capabilities(NO_STRUCTURE | OTHER_LIMIT | NO_TEMPERATURE | NO_USAGE);
         assert_eq!(all.after(&connection, &complaint), None, "twice: {message}");
     }
 
     #[test]
-    fn what_a_service_complains_about_is_left_out() {
+    fn a_rejected_field_is_left_out() {
         check("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", Some(OTHER_LIMIT));
         check("max_tokens is too large: 90000", None);
         check("'temperature' does not support 0 with this model.", Some(NO_TEMPERATURE));
@@ -124,8 +128,9 @@ mod tests {
 
     #[test]
     fn only_openai_counts_thinking_in_the_limit() {
-        let limit =
-            |url: &str| Manner::default().limit_is_of_completion(&Connection::new("x", Protocol::OpenAi, url, "m"));
+        let limit = |url: &str| {
+            Capabilities::default().limit_is_of_completion(&Connection::new("x", Protocol::OpenAi, url, "m"))
+        };
         assert!(limit("https://api.openai.com/v1") && limit("https://me.openai.azure.com/openai/v1"));
         assert!(!limit("https://openrouter.ai/api/v1") && !limit("http://127.0.0.1:8080/v1") && !limit("nonsense"));
     }

@@ -1,7 +1,7 @@
-//! What is in a tree, so that afterwards it can be told whether an agent changed it.
+//! The digest of a tree, to detect afterwards whether an agent changed it.
 //!
-//! Names, kinds, permissions, contents and the targets of links count; times do not. Contents are read piece by piece
-//! and never beyond a limit, because an agent may have written anything.
+//! Names, kinds, permissions, contents and the targets of links count; times do not. Contents are read in chunks and never
+//! beyond a limit, because an agent may have written files of any size.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-/// What is in a tree, by path.
+/// The digests of a tree's entries, by path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seal(BTreeMap<PathBuf, Entry>);
+pub(super) struct TreeDigest(BTreeMap<PathBuf, Entry>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Entry {
@@ -22,31 +22,31 @@ enum Entry {
     Other(u32),
 }
 
-/// How much of a tree is looked at.
+/// The limits of a digest.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct DigestLimits {
     pub(super) n_entries: usize,
     pub(super) n_bytes: u64,
 }
 
-impl Bounds {
+impl DigestLimits {
     /// More than any tree that can be reviewed.
     pub(super) const MAX: Self = Self { n_entries: 2_000_000, n_bytes: 64 << 30 };
 }
 
-/// How many changes are named.
+/// The most changes that a description names.
 const MAX_NAMED: usize = 5;
 
-impl Seal {
-    /// Looks at everything below a folder; `None` when there is more of it than the bounds allow.
-    pub(super) fn of(root: &Path, bounds: Bounds) -> io::Result<Option<Self>> {
+impl TreeDigest {
+    /// Digests everything below a folder; `None` when it exceeds the limits.
+    pub(super) fn of(root: &Path, bounds: DigestLimits) -> io::Result<Option<Self>> {
         let mut entries = BTreeMap::new();
         let mut left = bounds.n_bytes;
         let mut pending = vec![PathBuf::new()];
         while let Some(folder) = pending.pop() {
             let listed = match std::fs::read_dir(root.join(&folder)) {
                 Ok(listed) => listed,
-                // The permissions of the folder have changed then, which is seen without looking into it.
+                // The permissions of an unreadable folder have changed, which its own entry shows.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
                 Err(error) => return Err(error),
             };
@@ -77,12 +77,12 @@ impl Seal {
         Ok(Some(Self(entries)))
     }
 
-    /// What is different afterwards, for people: `new` `a.rs`, `changed` `b.rs`, `deleted` `c.rs`.
-    pub(super) fn changes(&self, after: &Self) -> Vec<(Change, PathBuf)> {
-        let gone = self.0.keys().filter(|path| !after.0.contains_key(*path)).map(|path| (Change::Deleted, path));
+    /// The changes to another digest, by path.
+    pub(super) fn changes(&self, after: &Self) -> Vec<(TreeChange, PathBuf)> {
+        let gone = self.0.keys().filter(|path| !after.0.contains_key(*path)).map(|path| (TreeChange::Deleted, path));
         let others = after.0.iter().filter_map(|(path, entry)| match self.0.get(path) {
-            None => Some((Change::New, path)),
-            Some(before) if before != entry => Some((Change::Changed, path)),
+            None => Some((TreeChange::New, path)),
+            Some(before) if before != entry => Some((TreeChange::Changed, path)),
             Some(_) => None,
         });
         let mut changes: Vec<_> = gone.chain(others).map(|(change, path)| (change, path.clone())).collect();
@@ -91,24 +91,24 @@ impl Seal {
     }
 }
 
-/// What happened to an entry of a tree.
+/// The change of an entry of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum TreeChange {
     New,
     Changed,
     Deleted,
 }
 
-/// Changes in a few words: "wrote `a.rs`, changed `b.rs`, deleted `c.rs` and 3 more".
-pub(super) fn describe(changes: &[(Change, PathBuf)]) -> String {
+/// Describes changes: "wrote `a.rs`, changed `b.rs`, deleted `c.rs` and 3 more".
+pub(super) fn describe(changes: &[(TreeChange, PathBuf)]) -> String {
     let named: Vec<String> = changes
         .iter()
         .take(MAX_NAMED)
         .map(|(change, path)| {
             let verb = match change {
-                Change::New => "wrote",
-                Change::Changed => "changed",
-                Change::Deleted => "deleted",
+                TreeChange::New => "wrote",
+                TreeChange::Changed => "changed",
+                TreeChange::Deleted => "deleted",
             };
             format!("{verb} `{}`", tollgate_core::visible::visible(&path.to_string_lossy()))
         })
@@ -118,7 +118,7 @@ pub(super) fn describe(changes: &[(Change, PathBuf)]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-/// The digest of a file's content, taken off what may still be read; `None` when that is not enough.
+/// The digest of a file's content, subtracted from the bytes left; `None` when it exceeds them.
 fn digest(path: &Path, left: &mut u64) -> io::Result<Option<[u8; 32]>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -160,16 +160,16 @@ mod tests {
 
     use super::*;
 
-    /// What a deed does to a small tree, in words.
+    /// Describes the effect of a deed on a small tree.
     fn changes(deed: &dyn Fn(&Path)) -> String {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         std::fs::create_dir(at("folder")).unwrap();
         std::fs::write(at("folder/file"), "text").unwrap();
         symlink("folder", at("link")).unwrap();
-        let before = Seal::of(root.path(), Bounds::MAX).unwrap().unwrap();
+        let before = TreeDigest::of(root.path(), DigestLimits::MAX).unwrap().unwrap();
         deed(root.path());
-        let after = Seal::of(root.path(), Bounds::MAX).unwrap().unwrap();
+        let after = TreeDigest::of(root.path(), DigestLimits::MAX).unwrap().unwrap();
         describe(&before.changes(&after))
     }
 
@@ -216,11 +216,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_bounds_is_not_read() {
+    fn files_beyond_the_limits_are_not_read() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("a"), vec![0; 1000]).unwrap();
         std::fs::write(root.path().join("b"), "").unwrap();
-        let seal = |n_entries, n_bytes| Seal::of(root.path(), Bounds { n_entries, n_bytes }).unwrap();
+        let seal = |n_entries, n_bytes| TreeDigest::of(root.path(), DigestLimits { n_entries, n_bytes }).unwrap();
         assert!(seal(2, 1000).is_some());
         assert_eq!(seal(2, 999), None);
         assert_eq!(seal(1, 1000), None);

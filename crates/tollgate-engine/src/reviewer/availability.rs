@@ -1,13 +1,13 @@
-//! Whether those who can be asked are there: models with their keys, agents with their programs.
+//! Checks the availability of reviewers: models with their keys, agents with their programs.
 
 use super::command;
+use super::prepared::{self, PreparedReviewer, ReviewerTransport};
 use super::provider::{self, Model, Net};
-use super::team::{self, Prepared, Way};
 use crate::config::reviewer::presets;
 use crate::config::{Chosen, Settings};
 use crate::failure::{Failure, Kind};
 
-/// Everybody who is set up, and everybody known by name.
+/// All configured reviewers, and all presets.
 #[must_use]
 pub fn known(settings: &Settings) -> Vec<Chosen> {
     let mut known: Vec<Chosen> = settings.known_reviewers.clone();
@@ -21,55 +21,56 @@ pub fn n_rules() -> usize {
     tollgate_rules::catalog::all().len()
 }
 
-/// What somebody is, whether they can be asked or not. Never holds a key.
+/// The description of a reviewer, available or not. Never holds a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Described {
-    /// What kind they are.
-    pub kind: Sort,
-    /// The model, where one is set or usual.
+pub struct ReviewerDescription {
+    /// The kind of reviewer.
+    pub kind: ReviewerKind,
+    /// The configured or default model.
     pub model: Option<String>,
-    /// Where a key is looked for: names of environment variables, or a file.
+    /// The sources of the key: names of environment variables, or a file.
     pub key_in: Vec<String>,
-    /// True when there is a key in one of them.
+    /// True when one of them holds a key.
     pub has_key: bool,
 }
 
-/// What kind of reviewer somebody is.
+/// The kind of a reviewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum ReviewerKind {
     /// A model behind an address.
     Service,
-    /// A program that is known by name.
+    /// A preset agent.
     Agent,
-    /// A program of the operator's own.
+    /// A command of the operator's own.
     Command,
 }
 
-/// Says what somebody is and where their key would be. `variable` looks up the environment.
+/// Describes a reviewer and the sources of its key. `variable` looks up the environment.
 #[must_use]
-pub fn describe(chosen: &Chosen, variable: &dyn Fn(&str) -> Option<String>) -> Described {
+pub fn describe(chosen: &Chosen, variable: &dyn Fn(&str) -> Option<String>) -> ReviewerDescription {
     let part = &chosen.part;
     let kind = match (&part.command, part.agent) {
-        (Some(_), _) => Sort::Command,
-        (None, Some(_)) => Sort::Agent,
-        (None, None) => Sort::Service,
+        (Some(_), _) => ReviewerKind::Command,
+        (None, Some(_)) => ReviewerKind::Agent,
+        (None, None) => ReviewerKind::Service,
     };
-    let prepared = team::prepare(chosen, variable);
+    let prepared = prepared::prepare(chosen, variable);
     let model = match &prepared.way {
-        Way::Service(connection) => Some(connection.model.clone()),
-        Way::Agent(_) | Way::Unusable(_) => part.model.clone(),
+        ReviewerTransport::Service(connection) => Some(connection.model.clone()),
+        ReviewerTransport::Agent(_) | ReviewerTransport::Unusable(_) => part.model.clone(),
     };
     let named = part.key_file.clone().or_else(|| part.key_env.clone());
-    let key_in = named.map_or_else(|| team::usual_keys(part), |name| vec![name]);
-    Described { kind, model, key_in, has_key: !prepared.keys.is_empty() }
+    let key_in = named.map_or_else(|| prepared::usual_keys(part), |name| vec![name]);
+    ReviewerDescription { kind, model, key_in, has_key: !prepared.keys.is_empty() }
 }
 
-/// Looks whether somebody can be asked, and says what it is or what it lacks. A service is asked only `online`.
-pub fn look(chosen: &Chosen, net: &Net, online: bool) -> Result<String, Failure> {
-    let prepared = team::prepare(chosen, &|name| std::env::var(name).ok());
-    let Prepared { name, way, .. } = prepared;
+/// Checks whether a reviewer can be used, and names its version or the missing prerequisite. A service is called only
+/// `online`.
+pub fn check(chosen: &Chosen, net: &Net, online: bool) -> Result<String, Failure> {
+    let prepared = prepared::prepare(chosen, &|name| std::env::var(name).ok());
+    let PreparedReviewer { name, way, .. } = prepared;
     match way {
-        Way::Service(connection) => {
+        ReviewerTransport::Service(connection) => {
             let key = connection.key_from.clone().filter(|_| connection.key.is_some());
             let key = key.map_or("no key".to_owned(), |from| format!("key from {from}"));
             let said = format!("{}, {key}", connection.model);
@@ -87,7 +88,7 @@ pub fn look(chosen: &Chosen, net: &Net, online: bool) -> Result<String, Failure>
                 )),
             }
         }
-        Way::Agent(agent) => {
+        ReviewerTransport::Agent(agent) => {
             let probe = command::probe(&agent);
             match probe.found {
                 Some(path) if probe.missing.is_empty() => {
@@ -98,7 +99,7 @@ pub fn look(chosen: &Chosen, net: &Net, online: bool) -> Result<String, Failure>
                 _ => Err(plain(probe.missing.join("; "), None)),
             }
         }
-        Way::Unusable(failure) => Err(plain(failure.message, failure.hint)),
+        ReviewerTransport::Unusable(failure) => Err(plain(failure.message, failure.hint)),
     }
 }
 
@@ -116,7 +117,7 @@ mod tests {
         let mut chosen = presets().find(|preset| preset.name == name).unwrap();
         part(&mut chosen.part);
         let variable = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "sk-secret".to_owned());
-        let Described { kind, model, key_in, has_key } = describe(&chosen, &variable);
+        let ReviewerDescription { kind, model, key_in, has_key } = describe(&chosen, &variable);
         let found = format!("{kind:?} {} [{}] {has_key}", model.as_deref().unwrap_or("-"), key_in.join(" "));
         assert_eq!(found, expected);
         assert!(!found.contains("sk-secret"));

@@ -1,28 +1,28 @@
-//! Trying somebody out before they are relied on.
+//! Smoke tests of a configured reviewer.
 //!
-//! Two trials: whether they answer at all, and whether an agent keeps its hands off what it is shown. Both ask over the
-//! network, within the bounds of a [`Watch`], and end in words for people.
+//! Two tests: whether the reviewer answers at all, and whether an agent leaves its working directory unchanged. Both call
+//! over the network, within the limits of a [`CallControl`], and return a sentence for people.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::call::{Backend as _, CallFailure, Question, Reply, Watch};
+use super::availability;
+use super::call::{Backend as _, CallControl, CallFailure, Question, Reply};
 use super::command::{self, CommandBackend};
-use super::look;
+use super::prepared::{self, ReviewerTransport};
 use super::provider::Net;
-use super::team::{self, Way};
 use crate::config::Chosen;
 use crate::failure::{self, Failure, Kind};
 
-/// Asks once and says what came of it: a service whether it takes the key and knows the model, an agent for a word.
-pub fn ask_once(chosen: &Chosen, executable: &Path, watch: &Watch<'_>) -> Result<String, Failure> {
+/// Makes one call: a service has to accept the key and know the model, an agent has to answer.
+pub fn ask_once(chosen: &Chosen, executable: &Path, watch: &CallControl<'_>) -> Result<String, Failure> {
     let started = Instant::now();
-    let prepared = team::prepare(chosen, &|name| std::env::var(name).ok());
+    let prepared = prepared::prepare(chosen, &|name| std::env::var(name).ok());
     match prepared.way {
-        Way::Service(_) => Ok(look::look(chosen, &Net::new(), true)?),
-        Way::Agent(agent) => {
+        ReviewerTransport::Service(_) => Ok(availability::check(chosen, &Net::new(), true)?),
+        ReviewerTransport::Agent(agent) => {
             let tree = Box::new(|into: &Path| {
                 let readme = into.join("README.md");
                 std::fs::write(&readme, "Nothing to see here.\n").map_err(|error| failure::unreadable(&readme, &error))
@@ -30,15 +30,15 @@ pub fn ask_once(chosen: &Chosen, executable: &Path, watch: &Watch<'_>) -> Result
             let asked = CommandBackend::new(*agent, tree, executable.to_owned()).ask(&question(), watch);
             asked.map(|reply| answered(&reply, started.elapsed())).map_err(told)
         }
-        Way::Unusable(why) => Err(told(why)),
+        ReviewerTransport::Unusable(why) => Err(told(why)),
     }
 }
 
-/// Shows that an agent cannot write: asks it to, and looks what happened.
-pub fn self_test(chosen: &Chosen, executable: &Path, watch: &Watch<'_>) -> Result<String, Failure> {
-    let prepared = team::prepare(chosen, &|name| std::env::var(name).ok());
+/// Verifies that an agent cannot write, by asking it to.
+pub fn self_test(chosen: &Chosen, executable: &Path, watch: &CallControl<'_>) -> Result<String, Failure> {
+    let prepared = prepared::prepare(chosen, &|name| std::env::var(name).ok());
     match prepared.way {
-        Way::Agent(agent) => {
+        ReviewerTransport::Agent(agent) => {
             let tested = command::self_test(&agent, executable, watch).map_err(told)?;
             if !tested.wrote.is_empty() {
                 let problem = format!("`{}` is not read-only: {}", chosen.name, tested.deeds);
@@ -49,12 +49,12 @@ pub fn self_test(chosen: &Chosen, executable: &Path, watch: &Watch<'_>) -> Resul
                 None => Ok("it was asked to write, to delete and to run commands, and nothing changed".to_owned()),
             }
         }
-        Way::Service(_) => Ok("a service has no way to write anything here".to_owned()),
-        Way::Unusable(why) => Err(told(why)),
+        ReviewerTransport::Service(_) => Ok("a service has no way to write anything here".to_owned()),
+        ReviewerTransport::Unusable(why) => Err(told(why)),
     }
 }
 
-/// The smallest question there is.
+/// A minimal question.
 fn question() -> Question {
     Question {
         system: "This is a trial of the connection. Use no tools.".to_owned(),

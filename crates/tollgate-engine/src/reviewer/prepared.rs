@@ -1,15 +1,15 @@
-//! Reviewers as they are configured, made ready to be asked.
+//! Builds the backends of the configured reviewers.
 //!
-//! Whoever cannot be asked, for want of a key, a model or a program, is still part of the team: it answers every
-//! question with what is missing. So a review without it is not taken for a whole one.
+//! A reviewer without a key, a model or a program still gets a backend, which fails every call with the missing
+//! prerequisite. So a review without it does not count as complete.
 
 use std::path::PathBuf;
 
-use super::call::{Backend, CallFailure, Question, Reply, Watch, Why};
+use super::call::{Backend, CallControl, CallFailure, FailureCause, Question, Reply};
 use super::command::{Agent, CommandBackend, Output, Preset as AgentPreset, PromptBy, Tree};
 use super::provider::price::{self, Price};
 use super::provider::{Connection, Key, Net, Protocol, Provider, Structured, preset};
-use super::{command, tape::Tape};
+use super::{command, recording::Recording};
 use crate::config::Chosen;
 use crate::config::reviewer::{
     AgentWord, OutputWord, PromptWord, ProtocolWord, ProviderWord, ReviewerPart, StructuredWord,
@@ -18,49 +18,49 @@ use crate::tree::{self, Entry};
 
 /// The most tokens of a change in one call of a service.
 const CALL_TOKENS: usize = 8_000;
-/// The same for an agent, which takes long to start.
+/// The same for an agent, which is slow to start.
 const AGENT_CALL_TOKENS: usize = 60_000;
-/// A larger file holds no key.
+/// The largest key file.
 const MAX_KEY_BYTES: u64 = 64 * 1024;
 
-/// A reviewer, ready to be asked.
+/// A reviewer with everything that a call needs.
 #[derive(Debug)]
-pub struct Prepared {
-    /// What it is called.
+pub struct PreparedReviewer {
+    /// Its name.
     pub name: String,
-    /// How often it is asked the same.
+    /// The number of passes.
     pub passes: u32,
-    /// Whether it is held to our schema.
+    /// True when its output is constrained to our schema.
     pub structured: bool,
-    /// What it is told about where it works; a service works nowhere.
+    /// The part of the prompt about its working directory; `None` for a service.
     pub place: Option<&'static str>,
     /// The most tokens of the change in one call.
     pub call_tokens: usize,
-    /// What its tokens cost, where that is known.
+    /// The price of its tokens, if known.
     pub price: Option<Price>,
-    /// The keys it is given.
+    /// The keys it gets, to be redacted.
     pub keys: Vec<String>,
-    /// How it is reached.
-    pub way: Way,
+    /// The transport to it.
+    pub way: ReviewerTransport,
 }
 
-/// How a reviewer is reached.
+/// The transport to a reviewer.
 #[derive(Debug)]
-pub enum Way {
+pub enum ReviewerTransport {
     /// A service.
     Service(Box<Connection>),
     /// A program.
     Agent(Box<Agent>),
-    /// Not at all.
+    /// None, because a prerequisite is missing.
     Unusable(CallFailure),
 }
 
-/// Makes a reviewer ready. `variable` looks up the environment.
+/// Prepares a reviewer. `variable` looks up the environment.
 #[must_use]
-pub fn prepare(chosen: &Chosen, variable: &dyn Fn(&str) -> Option<String>) -> Prepared {
+pub fn prepare(chosen: &Chosen, variable: &dyn Fn(&str) -> Option<String>) -> PreparedReviewer {
     let part = &chosen.part;
     let is_service = part.agent.is_none() && part.command.is_none();
-    let mut prepared = Prepared {
+    let mut prepared = PreparedReviewer {
         name: chosen.name.clone(),
         passes: part.passes.and_then(|passes| u32::try_from(passes).ok()).unwrap_or(1),
         structured: false,
@@ -68,18 +68,18 @@ pub fn prepare(chosen: &Chosen, variable: &dyn Fn(&str) -> Option<String>) -> Pr
         call_tokens: if is_service { CALL_TOKENS } else { AGENT_CALL_TOKENS },
         price: None,
         keys: Vec::new(),
-        way: Way::Unusable(setup(format!("`{}` is not set up", chosen.name), "")),
+        way: ReviewerTransport::Unusable(setup(format!("`{}` is not set up", chosen.name), "")),
     };
     let way = if is_service { service(&mut prepared, part, variable) } else { agent(&mut prepared, part, variable) };
-    prepared.way = way.unwrap_or_else(Way::Unusable);
+    prepared.way = way.unwrap_or_else(ReviewerTransport::Unusable);
     prepared
 }
 
 fn service(
-    prepared: &mut Prepared,
+    prepared: &mut PreparedReviewer,
     part: &ReviewerPart,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Way, CallFailure> {
+) -> Result<ReviewerTransport, CallFailure> {
     let name = prepared.name.clone();
     let known = part.provider.and_then(|word| preset::find(provider_name(word)));
     let protocol = part.protocol.map(Protocol::from).or(known.map(|known| known.protocol));
@@ -92,14 +92,14 @@ fn service(
         (Some(StructuredWord::Tool), _) => Structured::Tool,
         (Some(StructuredWord::None), _) => Structured::None,
         (None, Some(known)) => known.structured,
-        // What a service cannot do it says, and then it is asked in words.
+        // A service that rejects structured output is asked again without it.
         (None, None) => Structured::Schema,
     };
     let model = part.model.as_deref().or(known.filter(|_| part.base_url.is_none()).and_then(|known| known.model));
     prepared.price = configured_price(part).or_else(|| known.and(model).and_then(price::of));
-    // Known before anything can be missing: a record is played without a key, and asks the same then.
+    // Set before prerequisites are checked: a replay needs no key and must send the same questions.
     prepared.structured = structured != Structured::None;
-    // A key of a known service belongs to that service: another address gets it only when somebody names it.
+    // The key of a known service is sent to another address only when the configuration names it.
     let usual = known.filter(|_| part.base_url.is_none()).map_or(&[][..], |known| known.key_names);
     let (key, key_from) = key(part, usual, variable)?;
     if key.is_none() && !usual.is_empty() {
@@ -120,14 +120,14 @@ fn service(
         setup(format!("the key of `{name}` in `{}` is none: {error}", key_from.as_deref().unwrap_or_default()), "")
     })?;
     connection.key_from = key_from.or_else(|| usual.first().map(|&name| name.to_owned()));
-    Ok(Way::Service(Box::new(connection)))
+    Ok(ReviewerTransport::Service(Box::new(connection)))
 }
 
 fn agent(
-    prepared: &mut Prepared,
+    prepared: &mut PreparedReviewer,
     part: &ReviewerPart,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Way, CallFailure> {
+) -> Result<ReviewerTransport, CallFailure> {
     let mut agent = match (&part.command, part.agent) {
         (Some(command), _) => Agent::command(&prepared.name, command.clone()),
         (None, Some(word)) => Agent { name: prepared.name.clone(), ..Agent::preset(word.into()) },
@@ -149,15 +149,15 @@ fn agent(
         };
     }
     prepared.keys.extend(key.clone());
-    // What else is handed on may be a key as well, and must not come back.
+    // Other variables of the agent may hold keys as well, so their values are redacted.
     prepared.keys.extend(agent.environment.iter().filter_map(|name| variable(name)));
     let in_variable = part.key_env.clone().or_else(|| usual.first().map(|&name| name.to_owned())).or(key_from);
     agent.key = key.zip(in_variable).map(|(key, name)| command::Key::new(name, key));
     prepared.price = configured_price(part);
-    Ok(Way::Agent(Box::new(agent)))
+    Ok(ReviewerTransport::Agent(Box::new(agent)))
 }
 
-/// The variables in which the key of somebody known by name usually is. Another address has no usual key.
+/// The default variables for the key of a preset. Another address has no default key.
 pub(super) fn usual_keys(part: &ReviewerPart) -> Vec<String> {
     let of_service =
         part.provider.filter(|_| part.base_url.is_none()).and_then(|word| preset::find(provider_name(word)));
@@ -168,7 +168,7 @@ pub(super) fn usual_keys(part: &ReviewerPart) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// The key, and where it is from.
+/// The key and its source.
 fn key(
     part: &ReviewerPart,
     usual: &[&str],
@@ -198,36 +198,42 @@ fn configured_price(part: &ReviewerPart) -> Option<Price> {
     Some(Price { input, cached: input, output })
 }
 
-impl Prepared {
-    /// Whoever can be asked. When a record is played again nobody is.
+impl PreparedReviewer {
+    /// The backend. A replay never calls one.
     #[must_use]
-    pub fn backend(self, tape: &Tape, net: &Net, tree: Box<dyn Tree>, executable: PathBuf) -> Box<dyn Backend> {
-        if matches!(tape, Tape::Playing(_)) {
+    pub fn backend(
+        self,
+        recording: &Recording,
+        net: &Net,
+        tree: Box<dyn Tree>,
+        executable: PathBuf,
+    ) -> Box<dyn Backend> {
+        if matches!(recording, Recording::Replay(_)) {
             return Box::new(Unusable(setup("a record is played, so nobody is asked".to_owned(), "")));
         }
         match self.way {
-            Way::Service(connection) => match Provider::new(*connection, net) {
+            ReviewerTransport::Service(connection) => match Provider::new(*connection, net) {
                 Ok(provider) => Box::new(provider),
                 Err(failure) => Box::new(Unusable(failure)),
             },
-            Way::Agent(agent) => Box::new(CommandBackend::new(*agent, tree, executable)),
-            Way::Unusable(failure) => Box::new(Unusable(failure)),
+            ReviewerTransport::Agent(agent) => Box::new(CommandBackend::new(*agent, tree, executable)),
+            ReviewerTransport::Unusable(failure) => Box::new(Unusable(failure)),
         }
     }
 }
 
-/// Whoever cannot be asked.
+/// A backend whose prerequisites are missing.
 struct Unusable(CallFailure);
 
 impl Backend for Unusable {
-    fn ask(&self, _question: &Question, _watch: &Watch<'_>) -> Result<Reply, CallFailure> {
+    fn ask(&self, _question: &Question, _watch: &CallControl<'_>) -> Result<Reply, CallFailure> {
         Err(self.0.clone())
     }
 }
 
 fn setup(message: String, hint: &str) -> CallFailure {
     let hint = (!hint.is_empty()).then(|| hint.to_owned());
-    CallFailure { why: Why::Setup, message, hint, n_tries: 0 }
+    CallFailure { why: FailureCause::Setup, message, hint, n_tries: 0 }
 }
 
 fn provider_name(word: ProviderWord) -> &'static str {
@@ -279,13 +285,13 @@ mod tests {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         match prepare(chosen, &variable).way {
-            Way::Unusable(failure) => assert_eq!(failure.message, expected),
+            ReviewerTransport::Unusable(failure) => assert_eq!(failure.message, expected),
             other => panic!("{other:?} can be used"),
         }
     }
 
     #[test]
-    fn who_lacks_something_says_what() {
+    fn a_missing_prerequisite_is_named() {
         check_unusable(&preset("anthropic"), &[], "`anthropic` has no key: `ANTHROPIC_API_KEY` is not set");
         check_unusable(
             &preset("anthropic"),
