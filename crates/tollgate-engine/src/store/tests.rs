@@ -269,7 +269,7 @@ fn several_processes_create_the_store_concurrently() {
         let mut store = Store::open_at(&super::Location::parse(&address).unwrap()).unwrap();
         record(&mut store, "work", "a", b"one");
         return;
-            }
+    }
     let test = ["--exact", "store::tests::several_processes_create_the_store_concurrently", "--nocapture"];
     for _ in 0..10 {
         let folder = Folder::new();

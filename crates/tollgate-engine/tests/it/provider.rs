@@ -224,7 +224,10 @@ fn stopping_ends_a_call_at_once_wherever_it_is() {
         });
         let why = call.asked.unwrap_err().why;
         // An endless answer may be refused for its size before it is cancelled; no call runs until its time limit.
-        assert!(why == FailureCause::Cancelled || (fault, why) == (Fault::Endless, FailureCause::Garbled), "{fault:?}: {why:?}");
+        assert!(
+            why == FailureCause::Cancelled || (fault, why) == (Fault::Endless, FailureCause::Garbled),
+            "{fault:?}: {why:?}"
+        );
     }
 }
 

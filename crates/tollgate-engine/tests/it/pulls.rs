@@ -148,7 +148,7 @@ impl World {
         panic!("it never ends: {problems:?}");
     }
 
-    /// WebhookEventKind a person sees, shortened.
+    /// What a person sees, shortened.
     fn seen(&self) -> String {
         let state = self.hub.state();
         let first = |body: &str| {
@@ -177,7 +177,7 @@ impl World {
         lines.join("\n")
     }
 
-    /// WebhookEventKind a commit is called in tests.
+    /// What a commit is called in tests.
     fn name(&self, sha: &Sha) -> String {
         self.scratch.git(&["log", "-1", "--format=%s", sha.as_str()])
     }

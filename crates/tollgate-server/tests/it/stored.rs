@@ -131,7 +131,7 @@ impl World {
         connection
     }
 
-    /// WebhookEventKind the agent of an iteration wrote.
+    /// What the agent of an iteration wrote.
     pub(crate) fn write_output(&self, project: u64, id: &str, iteration: u32, text: &str) {
         let row = self.board.project(i64::try_from(project).unwrap()).unwrap();
         let folder = row.path.join(".automaker/features").join(id);

@@ -1,4 +1,4 @@
-//! WebhookEventKind a host delivers: noted once, and turned into what is owed, in one small transaction.
+//! What a host delivers: noted once, and turned into what is owed, in one small transaction.
 //!
 //! This is what a webhook waits for before it is answered, so it does as little as it can.
 
@@ -16,7 +16,7 @@ use crate::store::{Database, number};
 const SETTLE_MS: u64 = 2_000;
 /// It waits no longer than this, however often somebody pushes.
 const LONGEST_SETTLE_MS: u64 = 30_000;
-/// WebhookEventKind a push to the base means for a pull request has time.
+/// What a push to the base means for a pull request has time.
 const BASE_SETTLE_MS: u64 = 60_000;
 /// So many pull requests are looked at again for one push to their base.
 const MAX_BASED: usize = 200;
@@ -26,15 +26,15 @@ const MAX_BASED: usize = 200;
 pub struct NewDelivery {
     /// The host's name for it, which it keeps when it is delivered once more.
     pub guid: String,
-    /// WebhookEventKind kind of event it is, in the host's word.
+    /// What kind of event it is, in the host's word.
     pub event: String,
-    /// WebhookEventKind it asks of us. WebhookEventKind asks for nothing need not be taken in.
+    /// What it asks of us. What asks for nothing need not be taken in.
     pub ask: WebhookEvent,
     /// Now, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
-/// WebhookEventKind came of a delivery.
+/// What came of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
     /// It is new, and what it asks is owed from now on.
@@ -186,7 +186,7 @@ struct Locked {
     put_off_to_ms: u64,
 }
 
-/// WebhookEventKind is read of it.
+/// What is read of it.
 const LOCKED: &str = "id, CASE WHEN wanted > done THEN since_ms END AS since_ms, put_off_to_ms";
 
 fn locked(row: &Row<'_>) -> sql::Result<Locked> {

@@ -1,4 +1,4 @@
-//! WebhookEventKind is owed to pull requests, on real files.
+//! What is owed to pull requests, on real files.
 
 use std::collections::BTreeMap;
 
@@ -473,7 +473,7 @@ fn the_claims_of_who_is_gone_are_given_back() {
     assert_eq!(queue.candidates(10_000), ["o/r#1"]);
 }
 
-/// WebhookEventKind may happen to the claims of two pull requests.
+/// What may happen to the claims of two pull requests.
 #[derive(Debug, Clone)]
 enum Step {
     Push(u64),
@@ -495,7 +495,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// WebhookEventKind a pull request must look like, in a few lines.
+/// What a pull request must look like, in a few lines.
 #[derive(Debug, Default, Clone)]
 struct Model {
     wanted: i64,
