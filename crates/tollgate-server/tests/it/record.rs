@@ -11,7 +11,7 @@ use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_core::suppress::Dismissal;
 use tollgate_engine::store::board::NewIteration;
-use tollgate_engine::store::{Record, Reviewed, Subject};
+use tollgate_engine::store::{CompletedRun, RunRecord, Subject};
 
 use crate::stored::with_diff;
 use crate::world::{NOW, World, story};
@@ -95,11 +95,11 @@ pub(crate) fn run() -> Review {
 /// A review of a feature with the run behind it, which took 4.2 seconds.
 pub(crate) fn with_run(iteration: Iteration, review: Review) -> NewIteration {
     let gate = if iteration.outcome == Outcome::Approved { Gate::Open } else { Gate::Closed };
-    let reviewed = Reviewed { review, gate, n_added: 12, snapshot: Vec::new(), prior: None, new: None };
+    let reviewed = CompletedRun { review, gate, n_added: 12, snapshot: Vec::new(), prior: None, new: None };
     let (repository, name) = ("/srv/shop".to_owned(), "feature login".to_owned());
     let subject = Subject { repository, name, scope: "pipeline".to_owned() };
     let record =
-        Record { subject, time: (NOW - 4_200, NOW), version: "0.1.0".to_owned(), outcome: Ok(Box::new(reviewed)) };
+        RunRecord { subject, time: (NOW - 4_200, NOW), version: "0.1.0".to_owned(), outcome: Ok(Box::new(reviewed)) };
     NewIteration { review: Some(record), ..with_diff(iteration) }
 }
 
