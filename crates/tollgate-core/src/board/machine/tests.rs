@@ -256,7 +256,7 @@ fn retrying_without_any_commit_is_refused() {
     let idle = [Event::AgentStarted, Event::AgentDone, Event::NothingChanged];
     let (state, _) = drive(&Rules::default(), &[&[Event::Start][..], &idle, &idle].concat());
     let refused = next(&state, &Event::Retry, &Rules::default()).unwrap_err();
-    assert!(refused.why.starts_with("there is no commit that could be reviewed again"), "{refused}");
+    assert!(refused.why.starts_with("it has no commit to review again"), "{refused}");
 }
 
 #[test]
@@ -366,10 +366,10 @@ fn available_actions_have_a_target_or_a_reason() {
     no reject: it is in the backlog
     no retry: it is in the backlog
     to in_progress
-    not to code_review: a feature comes to the gate by itself, once the work of an agent is committed
-    not to pipeline_lint: a feature comes to the step `lint` by itself, once the gate lets it pass
-    not to waiting_approval: the gate decides about that
-    not to verified: the gate decides about that
+    not to code_review: a feature enters code review by itself, once an agent's work is committed
+    not to pipeline_lint: a feature enters the step `lint` by itself, once it has passed the gate
+    not to waiting_approval: only the gate sets this status
+    not to verified: only the gate sets this status
     not to completed: it is in the backlog
     ");
     insta::assert_snapshot!(offered(&rules, &[Event::Start, Event::AgentStarted]), @"
@@ -380,8 +380,8 @@ fn available_actions_have_a_target_or_a_reason() {
     no reject: an agent is at work on it
     no retry: an agent is at work on it
     not to backlog: an agent is at work on it
-    not to code_review: a feature comes to the gate by itself, once the work of an agent is committed
-    not to pipeline_lint: a feature comes to the step `lint` by itself, once the gate lets it pass
+    not to code_review: a feature enters code review by itself, once an agent's work is committed
+    not to pipeline_lint: a feature enters the step `lint` by itself, once it has passed the gate
     not to waiting_approval: an agent is at work on it
     not to verified: an agent is at work on it
     not to completed: an agent is at work on it
@@ -390,18 +390,18 @@ fn available_actions_have_a_target_or_a_reason() {
     failed.extend(implemented("a"));
     failed.extend([Event::ReviewFailed, Event::ReviewFailed, Event::ReviewFailed]);
     insta::assert_snapshot!(offered(&rules, &failed), @"
-    no start: it waits for a person, because the review brought no answer
-    no stop: it waits for a person, because the review brought no answer
+    no start: it is paused: the review failed
+    no stop: it is paused: the review failed
     resume -> code_review
     approve -> pipeline_lint
     reject -> in_progress
     retry -> code_review
     to backlog
-    not to in_progress: it waits for a person, because the review brought no answer
-    not to pipeline_lint: a feature comes to the step `lint` by itself, once the gate lets it pass
-    not to waiting_approval: the gate decides about that
-    not to verified: the gate decides about that
-    not to completed: it waits for a person, because the review brought no answer
+    not to in_progress: it is paused: the review failed
+    not to pipeline_lint: a feature enters the step `lint` by itself, once it has passed the gate
+    not to waiting_approval: only the gate sets this status
+    not to verified: only the gate sets this status
+    not to completed: it is paused: the review failed
     ");
 }
 
@@ -414,7 +414,7 @@ fn a_verified_feature_reaches_in_progress_by_sending_it_back() {
     assert_eq!(action_towards(&Status::InProgress, &state, &Rules::default()), Ok(Action::SendBack));
     assert_eq!(action_towards(&Status::Backlog, &state, &Rules::default()), Ok(Action::Move(Status::Backlog)));
     let refused = action_towards(&Status::CodeReview, &state, &Rules::default()).unwrap_err();
-    insta::assert_snapshot!(refused.why, @"a feature comes to the gate by itself, once the work of an agent is committed");
+    insta::assert_snapshot!(refused.why, @"a feature enters code review by itself, once an agent's work is committed");
     let (working, _) = drive(&Rules::default(), &[Event::Start, Event::AgentStarted]);
     assert_eq!(action_towards(&Status::Backlog, &working, &Rules::default()), Ok(Action::Stop));
 }

@@ -55,7 +55,7 @@ fn a_finding_is_explained() {
 
     - never use it
 
-    What to do:
+    Suggested fix:
 
     Parse it.
 

@@ -1,7 +1,7 @@
 //! Inline comments: one finding at its lines or its file, with a committable suggestion.
 //!
 //! ````markdown
-//! **Critical: SurfaceInput is run as code**
+//! **Critical: Input is run as code**
 //!
 //! Attackers run arbitrary code.
 //!
@@ -148,7 +148,7 @@ fn withdrawn(body: &str, at: LineSpan, path: &str) -> String {
     shown.join("\n")
 }
 
-/// `**Critical: SurfaceInput is run as code**`.
+/// `**Critical: Input is run as code**`.
 pub(super) fn title(finding: &Finding) -> String {
     let label = Label::of(finding.severity).map_or("Praise", Label::heading);
     format!("**{label}: {}**", literal(&shown(finding.summary.as_str(), 200)))

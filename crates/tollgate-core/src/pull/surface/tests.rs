@@ -101,7 +101,7 @@ fn a_comment_has_title_reason_and_suggestion() {
     let inline = of(vec![finding]).inline();
     assert_eq!(inline[0].at, Some(LineSpan { start: 3, line: 3, side: Side::Right }));
     assert_snapshot!(inline[0].body, @"
-    **Critical: SurfaceInput is run as code**
+    **Critical: Input is run as code**
 
     Whoever sends the request runs what they like.
 
@@ -120,7 +120,7 @@ fn a_finding_outside_the_diff_is_anchored_nearby_with_its_location() {
     let inline = of(vec![finding("a.js:40-42", "High", "@Test\neval(input)")]).inline();
     assert_eq!(inline[0].at, Some(LineSpan { start: 5, line: 5, side: Side::Right }));
     assert_snapshot!(inline[0].body, @"
-    **Major: SurfaceInput is run as code**
+    **Major: Input is run as code**
 
     Applies to [a.js (40-42)](https://host.example/a.js#L40), which is outside the diff.
 
@@ -153,9 +153,9 @@ fn findings_without_an_anchor_are_in_the_review_body() {
 
     Outside the diff:
 
-    - **Major** [other.js (7)](https://host.example/other.js#L7): SurfaceInput is run as code (`fp-bdf21a71f6d86af8-0162f6e5`)
+    - **Major** [other.js (7)](https://host.example/other.js#L7): Input is run as code (`fp-bdf21a71f6d86af8-0162f6e5`)
       Whoever sends the request runs what they like.
-    - **Minor** [old.js (2)](https://host.example/old.js#L2) before the change: SurfaceInput is run as code (`fp-3bfef5973b85c42f-0162f6e5`)
+    - **Minor** [old.js (2)](https://host.example/old.js#L2) before the change: Input is run as code (`fp-3bfef5973b85c42f-0162f6e5`)
       Whoever sends the request runs what they like.
 
     <sub>false positive? write `@tollgate dismiss` with the id and a reason</sub>
@@ -407,9 +407,9 @@ fn the_check_has_verdict_counts_and_coverage() {
         )
     };
     assert_snapshot!(text.annotations.iter().map(shown).collect::<Vec<_>>().join("\n"), @"
-    a.js:3-9 failure Major: SurfaceInput is run as code: Whoever sends the request runs what they like.
+    a.js:3-9 failure Major: Input is run as code: Whoever sends the request runs what they like.
     [js-eval]
-    a.js:2-2 warning Medium: SurfaceInput is run as code: Whoever sends the request runs what they like.
+    a.js:2-2 warning Medium: Input is run as code: Whoever sends the request runs what they like.
     (removed, was line 3)
     [js-eval]
     ");

@@ -155,7 +155,7 @@ fn the_worst_file_comes_first_and_withheld_findings_are_counted() {
     review.withheld.push(WithheldFinding { finding: held, why });
     let text = show(&review, 80);
     assert!(text.find("grave") < text.find("mild"), "{text}");
-    assert!(text.contains("1 hunk in 1 file, 1 finding suppressed"), "{text}");
+    assert!(text.contains("(1 hunk in 1 file), 1 finding suppressed"), "{text}");
 }
 
 #[test]
