@@ -31,7 +31,7 @@ use crate::text::hunk_text::HunkText;
 /// Runs the enabled text rules on one file of the change.
 #[must_use]
 pub fn scan(file: &FileDiff, enabled: &dyn Fn(&str) -> bool) -> Vec<Hit> {
-    let file = File { diff: file, enabled, place: OnceCell::new(), may_conflict: Cell::new(false) };
+    let file = File { diff: file, enabled, class: OnceCell::new(), may_conflict: Cell::new(false) };
     let mut hits = Vec::new();
     for scan in DETECTORS {
         scan(&file, &mut hits);
@@ -61,7 +61,7 @@ const MAX_EVIDENCE: usize = 200;
 struct File<'a> {
     diff: &'a FileDiff,
     enabled: &'a dyn Fn(&str) -> bool,
-    place: OnceCell<FileClass>,
+    class: OnceCell<FileClass>,
     /// Set by the secret scan, which searches for conflict markers in the same pass.
     may_conflict: Cell<bool>,
 }
@@ -95,7 +95,7 @@ impl File<'_> {
 
     /// The class of the file, computed on first use.
     fn class(&self) -> &FileClass {
-        self.place.get_or_init(|| FileClass::of(self.path()))
+        self.class.get_or_init(|| FileClass::of(self.path()))
     }
 
     fn hunk_texts(&self) -> impl Iterator<Item = HunkText<'_>> {
