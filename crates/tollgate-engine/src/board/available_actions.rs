@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_can_be_done_to_a_feature_whose_file_cannot_be_read() {
+    fn a_broken_feature_has_no_available_actions() {
         let offers = available_actions(&State::new(), &Rules::default(), Some("line 1: expected `{`"));
         assert!(!offers.is_empty());
         for offer in offers {

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_demonstration_is_known_by_where_it_lies() {
+    fn a_demo_is_recognized_by_its_directory() {
         let data = tempfile::tempdir().unwrap();
         let demo = Demo::make(&Demo::fresh_folder(data.path(), 1_767_968_520_000).unwrap()).unwrap();
         assert!(demo.folder().ends_with("demo/20260109-142200"), "{demo:?}");
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_something_in_it_is_left_alone() {
+    fn a_directory_with_files_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("mine"), "x").unwrap();
         assert!(Demo::make(folder.path()).unwrap_err().message.contains("is not empty"));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn two_in_one_second_have_folders_of_their_own() {
+    fn two_demos_in_one_second_have_separate_directories() {
         let data = tempfile::tempdir().unwrap();
         let first = Demo::fresh_folder(data.path(), 0).unwrap();
         std::fs::create_dir_all(&first).unwrap();

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_app_without_its_key_or_its_secret_is_a_mistake() {
+    fn an_app_without_key_or_secret_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("k.pem");
         fs::write(&key, "the key").unwrap();
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_goes_before_what_is_kept_and_knows_its_own_app() {
+    fn the_configuration_overrides_the_stored_registration() {
         let data = tempfile::tempdir().unwrap();
         keep_one(data.path(), 12, ExistingApp::Keep).unwrap();
         let of = |app_id: u64| {

@@ -330,6 +330,18 @@ pub(in crate::forge) fn null_device() -> &'static str {
     if cfg!(windows) { "NUL" } else { "/dev/null" }
 }
 
+/// Converts bytes into a path; they need not be UTF-8.
+#[cfg(unix)]
+pub(in crate::forge) fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    std::ffi::OsStr::from_bytes(bytes).into()
+}
+
+#[cfg(not(unix))]
+pub(in crate::forge) fn path_of(bytes: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(bytes).into_owned().into()
+}
+
 /// Standard input as a file instead of a pipe, so that neither side has to wait for the other.
 fn input_file(input: &[u8]) -> io::Result<std::fs::File> {
     let mut file = tempfile::tempfile()?;

@@ -70,11 +70,6 @@ pub trait Host: Send + Sync {
     fn clone_url(&self, repo: &Repo) -> String;
     /// The `Authorization` header for `git fetch`; `None` for public access.
     fn git_authorization(&self, repo: &Repo) -> HostResult<Option<Secret>>;
-
-    /// Webhook deliveries that failed, newest first, back to a time in milliseconds since 1970.
-    fn failed_deliveries(&self, since_ms: u64) -> HostResult<Vec<FailedDelivery>>;
-    /// Requests a redelivery.
-    fn redeliver(&self, id: u64) -> HostResult<()>;
 }
 
 /// A secret, redacted in `Debug`.

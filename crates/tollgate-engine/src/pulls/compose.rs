@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_leads_to_the_lines_and_nowhere_else() {
+    fn a_permalink_leads_to_the_lines() {
         let (repo, sha) = (Repo::parse("o/r").unwrap(), Sha::parse(&"a".repeat(40)).unwrap());
         let of = |path: &str, lines| {
             let link = permalink("https://h", &repo, &sha, &FilePath::parse(path).unwrap(), lines);

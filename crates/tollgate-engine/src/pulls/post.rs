@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conclusion_that_nobody_knows_lets_nothing_pass() {
+    fn an_unknown_conclusion_does_not_pass() {
         let text = CheckOutput { title: String::new(), summary: String::new(), annotations: Vec::new() };
         let mut stored = Post::check(&head(), Some(Conclusion::Success), text, None).stored();
         stored.body = stored.body.replace("success", "splendid");

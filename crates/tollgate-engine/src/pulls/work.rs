@@ -399,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_review_ends_when_something_newer_is_wanted_and_not_before() {
+    fn a_newer_request_cancels_the_review() {
         let watch = Watch::new(CancellationToken::new(), 0);
         watch.look(9);
         let review = watch.begin(3);
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_in_trouble_is_left_alone_for_longer_and_longer() {
+    fn backoff_doubles_with_each_error_of_the_host() {
         let wait = |kind: HostErrorKind, troubles| wait_ms(&HostError::new(kind, ""), troubles);
         assert_eq!([0, 1, 2, 99].map(|n| wait(HostErrorKind::Unavailable, n)), [5_000, 10_000, 20_000, 300_000]);
         assert_eq!([0, 1, 2].map(|n| wait(HostErrorKind::Unclear, n)), [10_000, 10_000, 20_000]);

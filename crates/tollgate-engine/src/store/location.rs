@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_where_without_the_password() {
+    fn passwords_are_not_shown() {
         for (text, shown) in [
             ("postgres://ann:s3cret@db.example:5433/toll", "postgres://ann:***@db.example:5433/toll"),
             ("postgresql://ann@db/toll?sslmode=require", "postgresql://ann@db/toll?sslmode=require"),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_leads_nowhere() {
+    fn invalid_locations_are_refused() {
         for (text, part) in [
             ("postgres://", "no host is named"),
             ("postgres://db:port/toll", "is not a valid PostgreSQL URL"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_to_prove_itself_is_asked_to() {
+    fn verify_full_requires_a_verified_certificate() {
         let Location::Postgres(address) =
             Location::parse("postgres://db/toll?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem").unwrap()
         else {

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_taken_apart_and_no_character_of_them_means_anything() {
+    fn words_are_split_into_trigrams_and_escaped() {
         check(Engine::Sqlite, "Loop", &[r#""loo" AND "oop""#, "loop"]);
         check(Engine::Sqlite, "a\"bc x", &[r#""a""b" AND """bc""#, "a\"bc", "x"]);
         check(Engine::Sqlite, " ab ", &["ab"]);

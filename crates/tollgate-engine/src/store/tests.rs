@@ -293,7 +293,7 @@ fn several_processes_create_the_store_concurrently() {
 
 #[cfg(unix)]
 #[test]
-fn only_its_owner_can_read_it() {
+fn only_the_owner_can_read_the_file() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::file();
     drop(folder.store());
@@ -366,7 +366,7 @@ fn the_server_certificate_is_verified() {
 }
 
 #[test]
-fn texts_that_a_server_cannot_hold_come_back_as_they_were() {
+fn texts_with_nul_round_trip_on_a_server() {
     let folder = Folder::new();
     let mut store = folder.store();
     let odd = subject("odd \0 \u{10ffff} é \u{fffd}");

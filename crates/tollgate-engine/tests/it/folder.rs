@@ -288,7 +288,7 @@ fn a_project_that_is_not_there_is_not_made_by_looking() {
 }
 
 #[test]
-fn steps_and_settings_are_read_and_prompts_written_among_what_is_not_ours() {
+fn steps_and_settings_are_read_and_foreign_keys_preserved() {
     let project = Project::new();
     assert_eq!(project.folder.steps(), (Vec::new(), Vec::new()));
     assert_eq!(project.folder.settings().unwrap(), None);
@@ -457,17 +457,17 @@ fn check_second_writer(style: Style) {
 }
 
 #[test]
-fn beside_a_program_that_renames_its_files_nothing_is_lost() {
+fn no_write_is_lost_beside_a_program_that_renames_files() {
     check_second_writer(Style::Rename);
 }
 
 #[test]
-fn beside_a_program_that_empties_its_files_first_nothing_is_lost() {
+fn no_write_is_lost_beside_a_program_that_truncates_files() {
     check_second_writer(Style::Truncate);
 }
 
 #[test]
-fn several_of_us_write_the_same_card_one_after_the_other() {
+fn our_writers_take_turns_on_a_card() {
     let project = Project::with("a", r#"{"id":"a"}"#);
     std::thread::scope(|scope| {
         for writer in 0..4 {

@@ -366,7 +366,7 @@ fn files_that_a_sparse_checkout_leaves_out_are_not_deleted() {
 }
 
 #[test]
-fn an_index_that_was_told_to_look_away_hides_nothing() {
+fn flags_in_the_index_hide_no_changes() {
     let feature = Feature::new();
     feature.git(&["update-index", "--assume-unchanged", "a.txt"]);
     feature.write("a.txt", "hidden\n");
@@ -474,7 +474,7 @@ fn files_for_git_lfs_need_the_operators_git_lfs() {
 }
 
 #[test]
-fn a_heap_of_data_is_not_committed() {
+fn a_huge_file_is_not_committed() {
     let feature = Feature::new();
     feature.write("small", "x");
     // A sparse file.

@@ -172,7 +172,7 @@ fn attributes_where_a_pull_request_began_are_ignored() {
 }
 
 #[test]
-fn only_what_is_reviewed_is_fetched_and_only_once() {
+fn only_reviewed_blobs_are_fetched_and_only_once() {
     let world = World::new();
     world.commit("unrelated.txt", "nobody looks at this\n");
     world.commit(".tollgate.toml", "[review]\n");
@@ -255,7 +255,7 @@ fn unrelated_histories_have_no_merge_base() {
 }
 
 #[test]
-fn hosts_that_hand_out_no_single_files_or_commits_are_served_by_reference() {
+fn hosts_that_serve_only_references_are_supported() {
     for settings in [&[][..], &["uploadpack.allowFilter"], &["uploadpack.allowAnySHA1InWant"]] {
         let world = World::with_settings(settings);
         world.server.behave(Behaviour::Old);
@@ -319,7 +319,7 @@ fn a_repository_is_kept_under_its_key_and_holds_no_password() {
 }
 
 #[test]
-fn the_cache_is_kept_at_a_size_and_what_is_used_is_left_alone() {
+fn the_cache_is_evicted_except_repositories_in_use() {
     let world = World::new();
     world.branch();
     let head = world.commit("b.txt", "b\n");

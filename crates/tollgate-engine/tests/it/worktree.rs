@@ -59,7 +59,7 @@ fn a_branch_that_exists_is_kept_where_it_is() {
 }
 
 #[test]
-fn a_start_that_does_not_exist_is_said() {
+fn a_missing_start_revision_is_reported() {
     let scratch = Scratch::with_commit();
     let (branch, id) = (Branch::parse("topic").unwrap(), FeatureId::parse("f1").unwrap());
     for start in ["nowhere", "--all", "--output=/tmp/x", "", "HEAD~9", "a..b"] {
@@ -77,7 +77,7 @@ fn the_branch_of_the_main_checkout_is_refused() {
 }
 
 #[test]
-fn branches_that_cannot_live_beside_one_another_are_said() {
+fn conflicting_branch_names_are_reported() {
     let scratch = Scratch::with_commit();
     scratch.git(&["branch", "feature"]);
     let failure = ensure(&open(&scratch), "feature/x", "f1").unwrap_err();
@@ -177,7 +177,7 @@ fn a_removal_that_was_cut_short_is_finished() {
 }
 
 #[test]
-fn work_that_is_not_committed_is_never_thrown_away() {
+fn uncommitted_work_is_never_deleted() {
     let plants: [Plant; 6] = [
         ("changed", |feature| feature.write("a.txt", "two\n")),
         ("new", |feature| feature.write("new", "x")),
@@ -389,7 +389,7 @@ fn two_at_once_make_one_worktree() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
     #[test]
-    fn a_name_that_is_taken_is_one_that_git_takes(name in "[-a-zA-Z0-9./@{}~^ :*#\\[\\\\é_=]{1,10}(.lock|/|HEAD)?") {
+    fn an_accepted_branch_name_is_accepted_by_git(name in "[-a-zA-Z0-9./@{}~^ :*#\\[\\\\é_=]{1,10}(.lock|/|HEAD)?") {
         if let Ok(branch) = Branch::parse(&name) {
             let mut git = std::process::Command::new("git");
             let output = git.args(["check-ref-format", "--branch", branch.as_str()]).output().unwrap();

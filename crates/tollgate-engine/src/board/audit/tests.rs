@@ -54,14 +54,14 @@ fn exchanges_are_shown_by_attempt() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_says_so() {
+fn an_unreadable_transcript_is_reported() {
     let shown = check(&[("review-1-1.jsonl", "nonsense".to_owned())]);
     assert_snapshot!(shown, @r#"1:  and 0 more Some("`review-1-1.jsonl` is not a record of a review")"#);
     assert_eq!(super::records(Path::new("/nowhere"), 1), []);
 }
 
 #[test]
-fn of_a_long_record_the_beginning_is_shown_and_the_rest_is_counted() {
+fn a_long_transcript_is_cut_and_the_rest_counted() {
     let long = "x".repeat(MAX_TEXT + 10);
     let mut text = format!("{HEAD}\n");
     for call in 0..MAX_TOLD as u32 + 2 {

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_swept_while_somebody_of_us_writes() {
+    fn a_locked_folder_is_not_cleaned_up() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(".tollgate-file-1f-1"), "half").unwrap();
         let (ours, other) = (DirHandle::open(dir.path()).unwrap(), DirHandle::open(dir.path()).unwrap());

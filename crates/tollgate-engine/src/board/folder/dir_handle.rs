@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_folders_cannot_be_held_one_thread_writes_at_a_time() {
+    fn the_fallback_lock_admits_one_writer_at_a_time() {
         let guard = alone(Duration::ZERO);
         assert!(guard.is_some() && alone(Duration::ZERO).is_none());
         drop(guard);

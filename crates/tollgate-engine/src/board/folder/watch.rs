@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_touches_mean_everything() {
+    fn too_many_notifications_check_all_files() {
         let mut touched = Notifications::new();
         for number in 0..=MAX_WAITING {
             touched.add(Some(number.to_string()));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn new_other_and_missing_cards_are_told_and_the_rest_is_not() {
+    fn created_changed_and_deleted_cards_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Arc::new(Folder::make(dir.path(), super::super::DEFAULT_NAME).unwrap());
         let put = |name: &str, text: &str| {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_system_says_nothing_it_is_said_once() {
+    fn missing_notifications_are_reported_once() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Arc::new(Folder::make(dir.path(), super::super::DEFAULT_NAME).unwrap());
         let mut tracker = tracker(&folder);

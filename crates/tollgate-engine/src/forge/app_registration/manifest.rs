@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_asks_for_what_is_needed_and_nothing_more() {
+    fn the_manifest_requests_exactly_the_needed_permissions() {
         assert_snapshot!(format!("{:#}", wish(None).manifest("Kodiai", "3f2a", "http://127.0.0.1:7420")), @r#"
         {
           "name": "kodiai-3f2a",
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_fits_into_what_github_takes() {
+    fn a_name_fits_the_limit_of_github() {
         for (bot, expected) in [
             ("Kodiai", "kodiai-3f2a"),
             ("Team Bot_2", "team-bot-2-3f2a"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_is_needed_is_enough() {
+    fn additional_permissions_are_accepted() {
         let granted = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
         let all: BTreeMap<String, String> = granted(&PERMISSIONS.map(|it| (it.name, it.access)));
         assert!(lacking(&all).is_empty());

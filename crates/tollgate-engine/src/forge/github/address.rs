@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interfaces_follow_from_where_the_pages_are() {
+    fn api_urls_follow_from_the_web_url() {
         check("https://github.com/", None, "github.com https://api.github.com https://api.github.com/graphql");
         check("https://octo.ghe.com", None, "octo.ghe.com https://api.octo.ghe.com https://api.octo.ghe.com/graphql");
         let own = "git.example.com https://git.example.com/api/v3 https://git.example.com/api/graphql";
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn git_fetches_where_the_pages_are() {
+    fn the_clone_url_follows_from_the_web_url() {
         let address = Address::parse("https://git.example.com/", None).unwrap();
         assert_eq!(address.clone_url(&Repo::parse("Octo/b").unwrap()), "https://git.example.com/Octo/b.git");
     }

@@ -262,11 +262,6 @@ pub(super) fn too_many(request: &Request, n_read: usize) -> HostError {
     HostError::new(HostErrorKind::Invalid(vec!["the list is too long".to_owned()]), message)
 }
 
-/// The call needs an app.
-pub(super) fn only_apps(what: &str) -> HostError {
-    HostError::new(HostErrorKind::Forbidden, format!("{what}: only an app may do that"))
-}
-
 /// GitHub would reject the request, so it is not sent.
 pub(super) fn wont_do(what: String) -> HostError {
     HostError::new(HostErrorKind::Invalid(vec![what.clone()]), what)

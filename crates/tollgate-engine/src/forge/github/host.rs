@@ -17,8 +17,8 @@ use super::limits::Limits;
 use super::request::Request;
 use super::{MAX_ITEMS, error, graphql, wire};
 use crate::forge::host::{
-    BotIdentity, Check, CheckUpdate, Comment, FailedDelivery, FenceCheck, Host, HostError, HostErrorKind, HostResult,
-    NewCheck, NewReview, Permission, PostedReview, Pull, PullCommit, Secret, Thread,
+    BotIdentity, Check, CheckUpdate, Comment, FenceCheck, Host, HostError, HostErrorKind, HostResult, NewCheck,
+    NewReview, Permission, PostedReview, Pull, PullCommit, Secret, Thread,
 };
 
 /// The page sizes: the maximum, and a smaller one for responses that exceed the size limit.
@@ -301,19 +301,5 @@ impl Host for GithubHost {
         Ok(token.map(|token| {
             Secret::new(format!("Basic {}", STANDARD.encode(format!("x-access-token:{}", token.expose()))))
         }))
-    }
-
-    fn failed_deliveries(&self, since_ms: u64) -> HostResult<Vec<FailedDelivery>> {
-        match &self.role {
-            AuthMode::Installed { app, .. } => app.failed_deliveries(since_ms),
-            AuthMode::Holder { .. } => Err(error::only_apps("deliveries cannot be listed")),
-        }
-    }
-
-    fn redeliver(&self, id: u64) -> HostResult<()> {
-        match &self.role {
-            AuthMode::Installed { app, .. } => app.redeliver(id),
-            AuthMode::Holder { .. } => Err(error::only_apps("nothing can be delivered once more")),
-        }
     }
 }

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn content_keeps_its_distance_near_the_limit() {
+    fn content_requests_are_spaced_near_the_limit() {
         check(Cost::Content, 60, DISTANCE);
         let mut window = RequestWindow::default();
         for at in 0..60 {

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_has_one_of_a_few_classes() {
+    fn responses_are_classified() {
         let answers =
             [Some((201, None)), Some((304, None)), Some((404, None)), Some((502, None)), Some((429, None)), None];
         assert_eq!(answers.map(class), CLASSES);

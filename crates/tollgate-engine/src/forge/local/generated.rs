@@ -90,7 +90,7 @@ mod tests {
     use super::read;
 
     #[test]
-    fn every_value_but_false_means_yes() {
+    fn every_value_but_false_counts_as_true() {
         let said = read(
             b"a\0linguist-generated\0set\0b\0linguist-generated\0unset\0c\0linguist-generated\0unspecified\0\
               d\0linguist-generated\0true\0e\0linguist-generated\0false\0f\nf\0linguist-generated\0set\0",

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_no_name() {
+    fn a_local_path_gives_no_name() {
         for url in ["/srv/git/a.git", "../a", "file:///srv/a.git", "C:\\git\\a", "", "https://host/"] {
             check(url, None);
         }

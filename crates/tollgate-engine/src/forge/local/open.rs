@@ -6,7 +6,7 @@ use tollgate_core::sha::Sha;
 
 use super::{Range, Repository};
 use crate::failure::{self, Failure};
-use crate::forge::git::{Git, GitOutput};
+use crate::forge::git::{Git, GitOutput, path_of};
 
 /// The queries of `rev-parse`, each answered by one line; the last has none without a working tree.
 const ASKED: [&str; 7] = [
@@ -98,16 +98,4 @@ fn read(git: &mut Git, dir: &Path, answer: &GitOutput, range: Option<&Range>) ->
 
 fn branch_name(reference: &str) -> Option<String> {
     reference.trim_end().strip_prefix("refs/heads/").map(str::to_owned)
-}
-
-/// Converts bytes into a path; they need not be UTF-8.
-#[cfg(unix)]
-fn path_of(bytes: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt as _;
-    std::ffi::OsStr::from_bytes(bytes).into()
-}
-
-#[cfg(not(unix))]
-fn path_of(bytes: &[u8]) -> PathBuf {
-    String::from_utf8_lossy(bytes).into_owned().into()
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{GitPaths, failure, pointer};
 use crate::failure::{self as shared, Failure};
-use crate::forge::git::{Environment, Git};
+use crate::forge::git::{Environment, Git, path_of};
 
 pub(super) fn look(path: &Path, environment: Environment) -> Result<GitPaths, Failure> {
     let root = path.canonicalize().map_err(|error| failure::no_folder(path, &error))?;
@@ -75,7 +75,7 @@ fn common_dir(root: &Path, git_dir: &Path) -> Result<PathBuf, Failure> {
 /// Verifies that a worktree entry belongs to this repository and points back to the checkout.
 pub(in crate::forge) fn check_entry(common: &Path, entry: &Path, checkout: &Path) -> Result<(), String> {
     let read = |name: &str| pointer::read(entry, name).map_err(|error| format!("its `{name}` cannot be read: {error}"));
-    let shares = read("commondir")?.is_some_and(|text| pointer::is_same(&entry.join(pointer::path_of(&text)), common));
+    let shares = read("commondir")?.is_some_and(|text| pointer::is_same(&entry.join(path_of(&text)), common));
     if !shares {
         return Err("its entry belongs to another repository".to_owned());
     }

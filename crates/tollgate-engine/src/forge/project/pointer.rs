@@ -11,6 +11,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::forge::git::path_of;
 use crate::tree::{self, Entry};
 
 /// The maximum size of such a file.
@@ -64,18 +65,6 @@ pub(in crate::forge) fn head(git_dir: &Path) -> io::Result<Head> {
 /// True when both paths exist and are the same after resolving links.
 pub(in crate::forge) fn is_same(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
-}
-
-/// Converts bytes into a path; they need not be UTF-8.
-#[cfg(unix)]
-pub(in crate::forge) fn path_of(bytes: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt as _;
-    std::ffi::OsStr::from_bytes(bytes).into()
-}
-
-#[cfg(not(unix))]
-pub(in crate::forge) fn path_of(bytes: &[u8]) -> PathBuf {
-    String::from_utf8_lossy(bytes).into_owned().into()
 }
 
 /// Converts a path into bytes.

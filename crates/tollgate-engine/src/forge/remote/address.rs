@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_repositories_on_hosts_have_an_address() {
+    fn only_repository_urls_are_accepted() {
         for (url, protocol) in [
             ("https://github.com/owner/name.git", "https"),
             ("https://git.example.com:8443/a/b", "https"),

@@ -164,7 +164,7 @@ mod tests {
     use super::Refusal;
 
     #[test]
-    fn refusals_are_told_from_failures() {
+    fn rejections_are_told_from_failures() {
         let check = |said: &str, expected: Option<Refusal>| assert_eq!(Refusal::of(said), expected, "{said}");
         check("fatal: remote error: upload-pack: not our ref 1111", Some(Refusal::Withheld));
         check("error: Server does not allow request for unadvertised object 1", Some(Refusal::Withheld));

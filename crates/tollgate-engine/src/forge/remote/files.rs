@@ -308,7 +308,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn however_large_the_files_no_endless_heap_moves_and_the_rules_come(
+        fn transfers_are_bounded_and_settings_always_arrive(
             sizes in proptest::collection::vec(0_u64..400, 0..60),
         ) {
             let mebibytes: Vec<u64> = [1, 1].into_iter().chain(sizes).collect();

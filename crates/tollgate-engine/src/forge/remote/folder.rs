@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_key_has_a_place_of_its_own_inside_of_the_cache() {
+    fn each_key_has_its_own_directory_in_the_cache() {
         let keys = ["github.com/a/b", "github.com/a-b", "github.com-a/b", "../../x", "", ".", "a/\0", "A", "a", "ä"];
         let mut names: Vec<String> = keys.iter().map(|key| name_of(key)).collect();
         assert!(names[0].starts_with("github.com-a-b-"), "{names:?}");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_was_left_half_made_is_made_anew() {
+    fn a_half_made_repository_is_recreated() {
         let cache = tempfile::tempdir().unwrap();
         let folder = Folder::of(cache.path(), "k").unwrap();
         std::fs::create_dir_all(folder.path().join("objects")).unwrap();

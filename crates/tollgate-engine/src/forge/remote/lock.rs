@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_may_read_while_nobody_takes_it_and_a_wait_can_be_called_off() {
+    fn readers_share_the_lock_and_waiting_can_be_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.use");
         let (first, second) = (hold(&path).unwrap(), hold(&path).unwrap());

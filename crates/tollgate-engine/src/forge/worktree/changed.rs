@@ -9,8 +9,8 @@ use tollgate_core::sha::Sha;
 
 use super::Worktree;
 use crate::failure::{self as shared, Failure};
-use crate::forge::git::Git;
-use crate::forge::project::{failure, pointer};
+use crate::forge::git::{Git, path_of};
+use crate::forge::project::failure;
 
 /// The maximum size of a commit's new files.
 const MAX_BYTES: u64 = 1 << 30;
@@ -74,7 +74,7 @@ pub(in crate::forge) fn sparse(worktree: &Worktree) -> Result<Vec<Vec<u8>>, Fail
     let git = worktree.paths().git_in(worktree.path(), worktree.git_dir());
     let listed = git.run(&["ls-files", "-t", "-z"])?;
     let left_out = listed.split(|&byte| byte == 0).filter_map(|line| line.strip_prefix(b"S "));
-    let is_gone = |path: &&[u8]| std::fs::symlink_metadata(worktree.path().join(pointer::path_of(path))).is_err();
+    let is_gone = |path: &&[u8]| std::fs::symlink_metadata(worktree.path().join(path_of(path))).is_err();
     Ok(left_out.filter(is_gone).map(<[u8]>::to_vec).collect())
 }
 
@@ -84,7 +84,7 @@ pub(in crate::forge) fn n_submodules(worktree: &Worktree, git: &Git) -> Result<u
     let paths = listed.split(|&byte| byte == 0).filter(|line| line.starts_with(b"160000 "));
     let paths = paths.filter_map(|line| line.iter().position(|&byte| byte == b'\t').map(|tab| &line[tab + 1..]));
     let has_files = |path: &&[u8]| {
-        let folder = worktree.path().join(pointer::path_of(path));
+        let folder = worktree.path().join(path_of(path));
         std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
     };
     Ok(paths.filter(has_files).count())
@@ -104,7 +104,7 @@ pub(in crate::forge) fn refuse_nested(tree: &Path, changed: &Changed) -> Result<
             if !looked_at.insert(folder) {
                 break;
             }
-            if std::fs::symlink_metadata(tree.join(pointer::path_of(folder)).join(".git")).is_ok() {
+            if std::fs::symlink_metadata(tree.join(path_of(folder)).join(".git")).is_ok() {
                 return Err(failure::nested_repository(&name(folder)));
             }
         }
@@ -114,8 +114,7 @@ pub(in crate::forge) fn refuse_nested(tree: &Path, changed: &Changed) -> Result<
 
 /// Refuses accidental content: a core dump, a disk image, a directory of data.
 pub(in crate::forge) fn refuse_heaps(tree: &Path, changed: &Changed) -> Result<(), Failure> {
-    let size =
-        |path: &[u8]| std::fs::symlink_metadata(tree.join(pointer::path_of(path))).map_or(0, |found| found.len());
+    let size = |path: &[u8]| std::fs::symlink_metadata(tree.join(path_of(path))).map_or(0, |found| found.len());
     let mut total = 0u64;
     let mut largest = (0, &[][..]);
     for path in &changed.written {

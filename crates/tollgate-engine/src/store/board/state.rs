@@ -140,13 +140,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_state_comes_back_as_it_was(state in state()) {
+        fn stored_states_round_trip(state in state()) {
             prop_assert_eq!(of_json(&to_json(&state).unwrap()).unwrap(), state);
         }
     }
 
     #[test]
-    fn a_state_of_unknown_words_is_damage() {
+    fn a_state_with_unknown_words_is_corrupt() {
         let text = to_json(&State::new()).unwrap();
         for (word, other) in
             [("\"nothing\"", "\"resting\""), ("\"pending\"", "\"liked\""), ("\"pause\":null", "\"pause\":\"tea\"")]

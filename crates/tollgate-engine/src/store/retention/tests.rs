@@ -73,7 +73,7 @@ fn kept() -> Retention {
 }
 
 #[test]
-fn writers_are_served_between_the_pieces() {
+fn writers_are_served_between_batches() {
     let filled = Filled::new();
     filled.many(2_300, "delivery (guid, event, received_ms)", "'old' || n, 'push', n");
     filled.sql(&format!("INSERT INTO delivery VALUES ('young', 'push', {})", NOW - 3 * DAY_MS + 1));
@@ -106,7 +106,7 @@ fn a_shutdown_does_not_wait_for_retention() {
 }
 
 #[test]
-fn reviews_go_unless_something_needs_them() {
+fn old_reviews_are_deleted_unless_in_use() {
     let filled = Filled::new();
     filled.run(1, "branch a", "branch", 100, "NULL");
     filled.run(2, "branch a", "branch", 200, "1");
@@ -135,7 +135,7 @@ fn reviews_go_unless_something_needs_them() {
 }
 
 #[test]
-fn many_reviews_that_are_needed_do_not_hide_those_that_are_not() {
+fn many_reviews_in_use_do_not_hide_others() {
     let filled = Filled::new();
     for id in 1..=120 {
         filled.run(id, &format!("branch {id}"), "branch", 100, "NULL");
@@ -156,7 +156,7 @@ fn feature(filled: &Filled, id: &str, status: &str) {
 }
 
 #[test]
-fn diffs_of_what_is_over_go_and_texts_that_others_have_stay() {
+fn diffs_of_finished_features_are_deleted_and_shared_blobs_kept() {
     let filled = Filled::new();
     feature(&filled, "over", "completed");
     feature(&filled, "going", "in_progress");
@@ -187,7 +187,7 @@ fn diffs_of_what_is_over_go_and_texts_that_others_have_stay() {
 }
 
 #[test]
-fn closed_pull_requests_go_with_what_belongs_to_them() {
+fn closed_pull_requests_are_deleted_with_their_rows() {
     let filled = Filled::new();
     let into = "pull (repo_key, repo, number, closed, since_ms, ready_ms)";
     filled.many(250, into, "'o/r', 'o/r', n, CASE WHEN n > 10 THEN 1 ELSE 0 END, n, CASE WHEN n > 240 THEN 0 END");

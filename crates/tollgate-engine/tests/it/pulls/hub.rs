@@ -149,12 +149,15 @@ impl Hosts for Shared {
         Ok(me())
     }
 
-    fn failed_deliveries(&self, since_ms: u64) -> HostResult<Vec<FailedDelivery>> {
-        Host::failed_deliveries(self.0.as_ref(), since_ms)
+    fn failed_deliveries(&self, _: u64) -> HostResult<Vec<FailedDelivery>> {
+        self.0.read("failed_deliveries", |state| Ok(state.failed.clone()))
     }
 
     fn redeliver(&self, id: u64) -> HostResult<()> {
-        Host::redeliver(self.0.as_ref(), id)
+        self.0.call("redeliver", |state| {
+            state.redelivered.push(id);
+            Ok(())
+        })
     }
 }
 
@@ -337,16 +340,5 @@ impl Host for Hub {
 
     fn git_authorization(&self, _: &Repo) -> HostResult<Option<Secret>> {
         Ok(None)
-    }
-
-    fn failed_deliveries(&self, _: u64) -> HostResult<Vec<FailedDelivery>> {
-        self.read("failed_deliveries", |state| Ok(state.failed.clone()))
-    }
-
-    fn redeliver(&self, id: u64) -> HostResult<()> {
-        self.call("redeliver", |state| {
-            state.redelivered.push(id);
-            Ok(())
-        })
     }
 }

@@ -28,7 +28,7 @@ fn without_the_right_password_nothing_is_fetched() {
 }
 
 #[test]
-fn a_repository_that_is_not_there_is_said_to_be() {
+fn a_missing_repository_is_reported() {
     let world = World::new();
     let url = format!("{}/other", world.server.url);
     let hidden = Secret::new(AUTHORIZATION.to_owned());
@@ -47,7 +47,7 @@ fn redirects_are_not_followed() {
 }
 
 #[test]
-fn submodules_are_not_looked_at_wherever_they_lead() {
+fn submodules_are_not_fetched() {
     let world = World::new();
     world.branch();
     let elsewhere = Server::start(&world.scratch.beside(""), None);
@@ -144,7 +144,7 @@ fn leftovers_of_a_crash_do_not_block_a_fetch() {
 }
 
 #[test]
-fn a_cache_that_is_damaged_is_made_anew() {
+fn a_corrupt_cache_is_fetched_again() {
     let world = World::new();
     world.branch();
     let head = world.commit("b.txt", "1\n");

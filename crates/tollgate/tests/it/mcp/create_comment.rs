@@ -9,8 +9,8 @@ use tollgate_core::pull::{PullRef, Repo};
 use tollgate_core::sha::Sha;
 use tollgate_engine::forge::github::{self, Address};
 use tollgate_engine::forge::host::{
-    Author, BotIdentity, Check, CheckUpdate, Comment, FailedDelivery, Host, HostError, HostErrorKind, HostResult,
-    NewCheck, NewReview, Permission, PostedReview, Pull, PullCommit, Secret, Thread,
+    Author, BotIdentity, Check, CheckUpdate, Comment, Host, HostError, HostErrorKind, HostResult, NewCheck, NewReview,
+    Permission, PostedReview, Pull, PullCommit, Secret, Thread,
 };
 use tollgate_engine::store::Location;
 use tollgate_server::mcp::{Folders, Mcp, Means};
@@ -108,12 +108,6 @@ impl Host for Wall {
         String::new()
     }
     fn git_authorization(&self, _: &Repo) -> HostResult<Option<Secret>> {
-        no()
-    }
-    fn failed_deliveries(&self, _: u64) -> HostResult<Vec<FailedDelivery>> {
-        no()
-    }
-    fn redeliver(&self, _: u64) -> HostResult<()> {
         no()
     }
 }

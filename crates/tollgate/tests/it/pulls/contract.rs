@@ -108,9 +108,9 @@ fn everything_that_is_asked_of_github_is_as_github_describes_it() {
     assert_eq!((checks.len(), checks[0].n_annotations, checks[0].is_completed), (1, 57, true));
 
     pull.say("ada", "nobody hears this");
-    let failed = host.failed_deliveries(0).unwrap();
+    let failed = app.failed_deliveries(0).unwrap();
     assert!(!failed.is_empty());
-    host.redeliver(failed[0].id).unwrap();
+    app.redeliver(failed[0].id).unwrap();
     let manifest = Address::parse(&github.url(), Some(&prism.url())).unwrap();
     let made = github::convert_manifest(&manifest, &github.manifest_code("hush")).unwrap();
     assert_eq!(made.webhook_secret.expose(), "hush");

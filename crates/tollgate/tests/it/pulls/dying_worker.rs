@@ -130,7 +130,5 @@ impl Host for Mortal {
         update_check(repo: &Repo, check: u64, update: &CheckUpdate<'_>) -> HostResult<()>;
         clone_url(repo: &Repo) -> String;
         git_authorization(repo: &Repo) -> HostResult<Option<Secret>>;
-        failed_deliveries(since_ms: u64) -> HostResult<Vec<FailedDelivery>>;
-        redeliver(id: u64) -> HostResult<()>;
     }
 }

@@ -53,7 +53,7 @@ fn set_a(document: &mut Document) -> Result<(), EditError> {
 }
 
 #[test]
-fn where_files_cannot_be_exchanged_they_are_renamed() {
+fn files_are_renamed_where_exchange_is_unsupported() {
     for way in [ReplaceMode::Rename, ReplaceMode::Exchange] {
         let scene = Scene::new();
         let loaded = update(&scene.handle, "file", &set_a, way).unwrap();
@@ -64,7 +64,7 @@ fn where_files_cannot_be_exchanged_they_are_renamed() {
 }
 
 #[test]
-fn an_edit_is_done_again_to_what_somebody_wrote_meanwhile() {
+fn an_edit_is_repeated_on_a_concurrent_write() {
     for way in [ReplaceMode::Rename, ReplaceMode::Exchange] {
         let (scene, n_edits) = (Scene::new(), Cell::new(0));
         let edit = |document: &mut Document| {
@@ -96,7 +96,7 @@ fn a_program_writing_into_the_old_file_keeps_writing_into_it() {
 }
 
 #[test]
-fn the_same_bytes_from_somebody_else_are_no_conflict() {
+fn an_identical_concurrent_write_is_no_conflict() {
     let scene = Scene::new();
     assert!(!scene.beaten_by(|| scene.rename_over(BASE)));
     assert_eq!((scene.text().as_str(), scene.n_files()), (OURS, 1));
@@ -132,7 +132,7 @@ fn a_new_file_does_not_replace_one_that_is_there() {
 }
 
 #[test]
-fn a_link_that_somebody_put_there_in_the_last_moment_stays_and_is_not_followed() {
+fn a_link_planted_at_the_last_moment_is_kept_and_not_followed() {
     let scene = Scene::new();
     let (file, target) = (scene.dir.path().join("file"), scene.dir.path().join("target"));
     fs::write(&target, THEIRS).unwrap();
@@ -146,7 +146,7 @@ fn a_link_that_somebody_put_there_in_the_last_moment_stays_and_is_not_followed()
 }
 
 #[test]
-fn a_file_that_is_gone_in_the_last_moment_is_not_made_again() {
+fn a_file_deleted_at_the_last_moment_is_not_created_again() {
     let scene = Scene::new();
     let (before, after) = (load(&scene.handle, "file", PATIENCE).unwrap(), document(OURS));
     let mut temp = TempFile::write(&scene.handle, &before, &after, true).unwrap();

@@ -90,7 +90,7 @@ fn an_edit_matters_when_the_title_or_the_base_changed() {
 }
 
 #[test]
-fn a_review_that_is_asked_of_us_is_done_again() {
+fn a_review_request_repeats_the_review() {
     let of = |login: &str| on_pull("review_requested", &json!({"requested_reviewer": {"login": login}}));
     check("pull_request", of("gate[bot]"), "octo/hello#12 again for ann by 34");
     check("pull_request", of("Gate"), "octo/hello#12 again for ann by 34");
@@ -175,7 +175,7 @@ fn a_push_to_a_branch_may_move_a_base() {
 }
 
 #[test]
-fn our_checks_are_run_again_when_somebody_asks() {
+fn our_checks_can_be_rerun() {
     let run = |slug: Value, pulls: Value, id: Value| {
         let check = json!({"app": {"slug": slug}, "pull_requests": pulls, "external_id": id});
         json!({"action": "rerequested", "check_run": check, "check_suite": check})
@@ -198,7 +198,7 @@ fn our_checks_are_run_again_when_somebody_asks() {
 }
 
 #[test]
-fn where_the_app_was_removed_nothing_is_owed() {
+fn a_removed_app_drops_its_pull_requests() {
     let of = |action: &str| json!({"action": action, "repositories": [{"full_name": "octo/hello"}]});
     check("installation", of("deleted"), "removed from [] by 34");
     check("installation", of("suspend"), "removed from [] by 34");
@@ -212,7 +212,7 @@ fn where_the_app_was_removed_nothing_is_owed() {
 }
 
 #[test]
-fn other_events_ask_nothing() {
+fn other_events_are_ignored() {
     for event in ["ping", "star", "workflow_run", "", "PULL_REQUEST"] {
         check(event, json!({"action": "opened"}), "nothing");
     }
@@ -252,7 +252,7 @@ fn duplicate_keys_are_rejected() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_taken_for_any_event(bytes in prop::collection::vec(any::<u8>(), 0..300), event in 0usize..10) {
+    fn any_bytes_are_handled_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), event in 0usize..10) {
         let events = ["pull_request", "issue_comment", "pull_request_review_comment", "pull_request_review",
             "pull_request_review_thread", "push", "check_run", "check_suite", "installation",
             "installation_repositories"];
@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn a_delivery_that_broke_off_is_never_read(cut in 1usize..500) {
+    fn a_truncated_delivery_is_rejected(cut in 1usize..500) {
         let whole = with(on_pull("opened", &json!({})));
         let cut = cut.min(whole.len());
         prop_assert!(read("pull_request", &whole.as_bytes()[..whole.len() - cut], "gate").is_err());

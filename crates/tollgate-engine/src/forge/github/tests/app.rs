@@ -100,7 +100,7 @@ fn refused() -> Reply {
 }
 
 #[test]
-fn a_note_says_for_ten_minutes_who_we_are() {
+fn a_jwt_identifies_the_app_for_ten_minutes() {
     let stage = stage(vec![about()]);
     let me = BotIdentity { login: "gate[bot]".to_owned(), mention: "gate".to_owned(), app: Some(12) };
     assert_eq!((stage.app.me(), stage.app.me()), (Ok(me.clone()), Ok(me)));
@@ -129,7 +129,7 @@ fn keys_are_read_in_both_forms_and_nothing_else_is_a_key() {
 }
 
 #[test]
-fn nothing_secret_is_in_what_is_shown_of_an_app() {
+fn an_app_in_debug_output_has_no_secrets() {
     let stage = stage(vec![token("ghs_Zq7x9"), refused(), token("ghs_Zq7x9"), refused()]);
     let error = stage.app.host(34, &repo()).comments(&repo(), 1).unwrap_err();
     let shown = format!("{:?} {error:?} {:?}", stage.app, stage.key.pkcs1());
@@ -137,7 +137,7 @@ fn nothing_secret_is_in_what_is_shown_of_an_app() {
 }
 
 #[test]
-fn the_right_to_resolve_threads_is_asked_for_where_it_is_wanted_and_done_without_where_it_is_not_granted() {
+fn the_permission_to_resolve_threads_is_requested_and_optional() {
     let no =
         || Reply::json(422, &json!({"message": "The permissions requested are not granted to this installation."}));
     let asked = |stage: &Stage| -> Vec<Value> {
@@ -190,7 +190,7 @@ fn a_token_is_of_one_installation_and_one_repository() {
 }
 
 #[test]
-fn a_token_is_fetched_once_for_all_who_wait_for_it() {
+fn a_token_is_fetched_once_for_concurrent_requests() {
     let mut replies = vec![token("ghs_1")];
     replies.extend((0..8).map(|_| comments()));
     let stage = stage(replies);
@@ -214,7 +214,7 @@ fn a_token_that_is_refused_is_fetched_once_more() {
 }
 
 #[test]
-fn a_clock_that_goes_wrong_is_put_right_by_github() {
+fn clock_skew_is_corrected_by_the_date_header() {
     let date = "date: Tue, 14 Nov 2023 23:13:20 GMT";
     let stage = stage(vec![refused().with(date), about()]);
     assert!(stage.app.me().is_ok());
@@ -223,7 +223,7 @@ fn a_clock_that_goes_wrong_is_put_right_by_github() {
 }
 
 #[test]
-fn a_note_that_is_refused_on_time_is_not_sent_again() {
+fn a_rejected_jwt_without_skew_is_not_retried() {
     let date = "date: Tue, 14 Nov 2023 22:13:22 GMT";
     let stage = stage(vec![refused().with(date), about()]);
     assert_eq!(stage.app.me().unwrap_err().kind, HostErrorKind::Unauthorized);
@@ -231,7 +231,7 @@ fn a_note_that_is_refused_on_time_is_not_sent_again() {
 }
 
 #[test]
-fn the_end_of_a_token_is_by_the_clock_of_github() {
+fn a_token_expires_by_the_clock_of_github() {
     // Our clock is an hour behind: by it, the token would be valid for two.
     let ahead = "date: Tue, 14 Nov 2023 23:13:20 GMT";
     let token = |name: &str| Reply::json(201, &json!({"token": name, "expires_at": "2023-11-15T00:13:20Z"}));
@@ -284,7 +284,7 @@ fn delivery(id: u64, guid: &str, minute: u8, status: u16) -> Value {
 }
 
 #[test]
-fn deliveries_that_failed_are_those_that_no_later_try_brought() {
+fn failed_deliveries_exclude_those_that_succeeded_later() {
     let link = "link: <http://127.0.0.1:1/app/hook/deliveries?per_page=100&cursor=v1_7>; rel=\"next\"";
     let first = json!([delivery(9, "a", 12, 200), delivery(8, "b", 11, 502), delivery(7, "c", 10, 0)]);
     let second = json!([delivery(6, "a", 9, 500), delivery(5, "b", 8, 500), delivery(4, "d", 1, 500)]);
@@ -299,7 +299,7 @@ fn deliveries_that_failed_are_those_that_no_later_try_brought() {
 }
 
 #[test]
-fn a_strange_mark_in_a_list_ends_it() {
+fn an_invalid_cursor_ends_the_list() {
     let link = "link: <http://127.0.0.1:1/app?cursor=../../x>; rel=\"next\"";
     let stage = stage(vec![Reply::json(200, &json!([delivery(9, "a", 12, 500)])).with(link)]);
     assert_eq!(stage.app.failed_deliveries(0).unwrap().len(), 1);
@@ -307,14 +307,14 @@ fn a_strange_mark_in_a_list_ends_it() {
 }
 
 #[test]
-fn a_delivery_is_asked_for_once_more() {
+fn a_redelivery_is_requested() {
     let stage = stage(vec![Reply::json(202, &json!({}))]);
     stage.app.redeliver(9).unwrap();
     assert_eq!(stage.peer.lines(), "POST /app/hook/deliveries/9/attempts");
 }
 
 #[test]
-fn a_code_is_changed_for_an_app() {
+fn a_manifest_code_is_exchanged_for_an_app() {
     let made = json!({"id": 5, "slug": "gate", "html_url": "https://github.com/apps/gate", "pem": "KEY-Zq7x9",
                       "webhook_secret": "secret-Zq7x9", "client_id": "Iv1", "client_secret": "more"});
     let peer = Peer::playing(vec![Reply::json(201, &made), Reply::json(404, &json!({"message": "Not Found"}))]);

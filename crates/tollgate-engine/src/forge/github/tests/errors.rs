@@ -33,7 +33,7 @@ fn status(status: u16) -> impl Fn() -> Reply {
 }
 
 #[test]
-fn refusals_are_told_apart() {
+fn error_statuses_are_classified() {
     check_refusal(status(401), &HostErrorKind::Unauthorized);
     check_refusal(status(403), &HostErrorKind::Forbidden);
     check_refusal(status(451), &HostErrorKind::Forbidden);
@@ -44,7 +44,7 @@ fn refusals_are_told_apart() {
 }
 
 #[test]
-fn of_a_write_that_fails_nobody_knows_and_a_read_is_tried_again() {
+fn a_failed_write_is_unclear_and_a_failed_read_is_retried() {
     for code in [500, 502, 503, 504, 408] {
         check(status(code), (HostErrorKind::Unavailable, 3), HostErrorKind::Unclear);
     }
@@ -54,7 +54,7 @@ fn of_a_write_that_fails_nobody_knows_and_a_read_is_tried_again() {
 }
 
 #[test]
-fn an_answer_that_makes_no_sense_is_not_asked_for_again() {
+fn an_unreadable_response_is_not_retried() {
     let says = |body: &'static str| move || Reply::Says(200, String::new(), body.to_owned());
     for body in ["", "<html>", "{\"id\":\"x\"}", "[]", "{\"id\":1", "null"] {
         check(says(body), (HostErrorKind::Nonsense, 1), HostErrorKind::Unclear);
@@ -63,7 +63,7 @@ fn an_answer_that_makes_no_sense_is_not_asked_for_again() {
 }
 
 #[test]
-fn limits_are_known_by_their_signs() {
+fn rate_limits_are_recognized() {
     let limited = |wait_ms: u64| HostErrorKind::Limited { wait_ms };
     check_refusal(|| status(429)().with("retry-after: 7"), &limited(7_000));
     check_refusal(|| status(403)().with("retry-after: 7"), &limited(7_000));
@@ -84,7 +84,7 @@ fn limits_are_known_by_their_signs() {
 }
 
 #[test]
-fn after_a_limit_nobody_asks_before_its_end() {
+fn no_request_is_sent_during_a_rate_limit() {
     let limited = Reply::json(403, &json!({"message": "secondary rate limit"})).with("retry-after: 30");
     let scene = scene(vec![limited, Reply::json(201, &json!({"id": 5}))]);
     scene.host.comment(&repo(), 1, "hi").unwrap_err();
@@ -97,7 +97,7 @@ fn after_a_limit_nobody_asks_before_its_end() {
 }
 
 #[test]
-fn the_words_of_a_refusal_are_kept() {
+fn the_messages_of_a_rejection_are_kept() {
     let words = |errors: serde_json::Value| {
         let scene = scene(vec![Reply::json(422, &json!({"message": "Validation Failed", "errors": errors}))]);
         let HostError { kind, message } = scene.host.comment(&repo(), 1, "hi").unwrap_err();
@@ -148,7 +148,7 @@ fn a_refused_connection_is_known_to_have_no_effect() {
 }
 
 #[test]
-fn silence_ends_in_time() {
+fn a_silent_server_times_out() {
     let (peer, clock) = (Peer::playing(vec![Reply::Silent, Reply::Silent]), Arc::new(StillClock::at(NOW_MS)));
     let client = Client { patience: Duration::from_millis(50), ..Client::new(peer.address(), clock.clone()) };
     let role = AuthMode::Holder { token: Some(Secret::new(TOKEN.to_owned())), me: OnceLock::new() };
@@ -160,7 +160,7 @@ fn silence_ends_in_time() {
 }
 
 #[test]
-fn a_read_that_works_at_last_is_read() {
+fn a_read_succeeds_at_the_third_attempt() {
     let scene = scene(vec![status(502)(), Reply::HangsUp, Reply::json(200, &json!({"permission": "admin"}))]);
     assert!(scene.host.permission(&repo(), "ann").is_ok());
     assert_eq!(scene.peer.heard().len(), 3);

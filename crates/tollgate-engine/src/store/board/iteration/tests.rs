@@ -60,7 +60,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn a_review_comes_back_as_it_was(iteration in iteration()) {
+    fn stored_reviews_round_trip(iteration in iteration()) {
         let stored = to_json(&StoredIteration::from(&iteration)).unwrap();
         let mut back = Iteration::try_from(serde_json::from_str::<StoredIteration>(&stored).unwrap()).unwrap();
         // A person's additions have columns of their own.
