@@ -1,4 +1,4 @@
-//! Agents: programs that read a prompt, work on their own, and print what they did.
+//! Agents: programs that read a prompt, work autonomously, and print a report.
 //!
 //! A reviewer reads and answers, an implementer writes files. This module has the parts that both need: configuration,
 //! environment, the guard process that leaves nothing running, limits, and the parser of the output. The copy that a

@@ -48,79 +48,79 @@ pub use file::{
 
 /// The name of the file at the top of a repository.
 pub const FILE_NAME: &str = ".tollgate.toml";
-/// What `tollgate init` writes.
+/// The file that `tollgate init` writes.
 pub const TEMPLATE: &str = include_str!("config/template.toml");
 /// The name in the titles of summary comments, unless another is set.
 pub const BOT: &str = "Kodiai";
-/// A larger file is refused.
+/// The largest configuration file.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Everything that can be set.
+/// All settings, resolved.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The branch to compare with; `None` to find the main branch.
     pub base: Option<String>,
-    /// What closes the gate.
+    /// The mildest severity that closes the gate.
     pub fail_on: FailOn,
-    /// How strict to be, as far as that is set.
+    /// Overrides of the review policy.
     pub policy: Configured,
     /// Whether `[no-review]` in a title skips the review.
     pub allow_no_review: bool,
-    /// Whether pull requests are reviewed by themselves, or only when somebody asks.
+    /// True to review pull requests automatically; otherwise only on request.
     pub automatic: bool,
     /// The name in the titles of summary comments.
     pub bot: String,
-    /// The file in which past reviews are kept; `None` for the one in the user's data folder.
+    /// The SQLite file of past reviews; `None` for the one in the user's data folder.
     pub store: Option<PathBuf>,
-    /// The database in which they are kept instead of a file.
+    /// The PostgreSQL database instead of a file.
     pub database: Option<DatabaseUrl>,
-    /// What this machine is called by those who share the database; `None` for its own name.
+    /// The name of this machine for servers that share the database; `None` for its host name.
     pub machine: Option<String>,
-    /// Whether past reviews are kept.
+    /// True to store reviews.
     pub remembers: bool,
     /// The largest diff that is read.
     pub max_diff_bytes: usize,
-    /// Which files are looked at.
+    /// The files that are reviewed.
     pub paths: Paths,
-    /// Which rules run.
+    /// The rules that run.
     pub rules: Rules,
-    /// What is not to be heard.
+    /// Findings that are suppressed.
     pub suppressions: Vec<Suppression>,
-    /// What scanning a file may cost.
+    /// The resource limits of scans.
     pub limits: Limits,
-    /// Who reviews beside the rules.
+    /// The models and agents that review.
     pub reviewers: Vec<Chosen>,
-    /// The reviewers that are set up, chosen or not.
+    /// All configured reviewers.
     pub known_reviewers: Vec<Chosen>,
-    /// How many models must say the same for it to count.
+    /// How many models must report a finding for it to count.
     pub consensus: usize,
-    /// What models may cost.
+    /// The budget for models.
     pub budget: Budget,
-    /// What they are told of some files.
+    /// Instructions to models, by path.
     pub instructions: Vec<Instruction>,
-    /// How the board works.
+    /// The pipeline of the board.
     pub pipeline: Pipeline,
-    /// How much is written on a pull request.
+    /// The comments on a pull request.
     pub mode: ModeWord,
-    /// Whether a clean, complete review of a pull request approves it.
+    /// True to approve a pull request after a clean, complete review.
     pub auto_approve: bool,
-    /// Where GitHub is, and which app there is ours.
+    /// The GitHub instance and the app.
     pub github: Github,
-    /// How long a server keeps what it stored.
+    /// The retention of stored data.
     pub retention: Retention,
-    /// Each value with where it came from, for people.
+    /// Each value with its source, for people.
     pub shown: Vec<Shown>,
 }
 
-/// What reviewers are told of some files.
+/// An instruction to models about some files.
 #[derive(Debug, Clone)]
 pub struct Instruction {
     /// The files, as they are written.
     pub paths: Vec<String>,
     files: GlobSet,
-    /// What to look for in them.
+    /// The instruction.
     pub text: String,
-    /// True when the repository's own file says so.
+    /// True when the repository's own file contains it.
     pub of_repository: bool,
 }
 
@@ -132,14 +132,14 @@ impl Instruction {
     }
 }
 
-/// Which files are looked at.
+/// The files that are reviewed.
 #[derive(Debug, Clone, Default)]
 pub struct Paths {
     include: Option<GlobSet>,
     exclude: GlobSet,
 }
 
-/// Which rules run and how much they matter.
+/// The rules that run, and their severities.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     /// The names that are switched off, with `*` for any characters.
@@ -148,18 +148,18 @@ pub struct Rules {
     severity: Vec<(String, GlobMatcher, Severity)>,
 }
 
-/// What scanning a file may cost.
+/// The resource limits of scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// A larger file is not scanned.
     pub file_bytes: u64,
-    /// How long one file may take.
+    /// The timeout for one file.
     pub file_seconds: u64,
-    /// How much processor time one file may take.
+    /// The processor time for one file.
     pub cpu_seconds: u64,
-    /// How much memory a scanning process may take.
+    /// The memory of a scanning process.
     pub memory_mib: u64,
-    /// How many processes scan at once; `None` for one per core.
+    /// The number of scanning processes; `None` for one per core.
     pub jobs: Option<usize>,
 }
 
@@ -169,21 +169,21 @@ impl Default for Limits {
     }
 }
 
-/// One value and where it came from.
+/// One value and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// The key: `review.fail_on`.
     pub key: String,
     /// The value as TOML.
     pub value: String,
-    /// Where it came from: `default`, `.tollgate.toml`, `TOLLGATE_REVIEW_BASE`, `--fail-on`.
+    /// The source: `default`, `.tollgate.toml`, `TOLLGATE_REVIEW_BASE`, `--fail-on`.
     pub source: String,
 }
 
 /// Values from one source.
 #[derive(Debug, Clone, Default)]
 pub struct Layer {
-    /// Where they came from, for people.
+    /// The source, for people.
     pub source: String,
     /// The values.
     pub values: File,
@@ -223,7 +223,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Puts the layers together, later ones winning.
+    /// Merges the layers; later ones win.
     pub fn of_layers(layers: &[Layer]) -> Result<Self, Failure> {
         let mut settings = Self::default();
         let mut all = File::default();
@@ -232,7 +232,7 @@ impl Settings {
         for layer in layers {
             let mut layer = layer.clone();
             if layer.source == FILE_NAME {
-                // The money is the user's: whoever wrote the repository may spend less of it.
+                // The money is the user's, so a repository can only lower the budget.
                 layer.values.budget = layer.values.budget.within(&own);
             } else {
                 own = layer.values.budget.clone();
@@ -261,13 +261,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Finds a reviewer by its name, whether it is chosen or not.
+    /// Finds a configured reviewer by its name.
     pub fn reviewer(&self, name: &str) -> Result<Chosen, Failure> {
         let tables = self.known_reviewers.iter().map(|chosen| (chosen.name.clone(), chosen.part.clone())).collect();
         reviewer::find(name, &tables)
     }
 
-    /// Looks the reviewers up. A later list replaces an earlier one, so that a flag can leave some out.
+    /// Resolves the reviewers. A later list replaces an earlier one, so that a flag can remove reviewers.
     fn set_reviewers(&mut self, layers: &[Layer]) -> Result<(), Failure> {
         let mut tables = BTreeMap::new();
         for layer in layers {
@@ -277,7 +277,7 @@ impl Settings {
                     return Err(wrong("has a name that is none: letters, digits, `-`, `_`, `.`, and not `rules`"));
                 }
                 part.check().map_err(|problem| wrong(&problem))?;
-                // The first one stands: the user's own, which may name a key, is not another's to change.
+                // The first one wins: a repository cannot change the user's own table, which may name a key.
                 tables.entry(name.clone()).or_insert_with(|| part.clone());
             }
             for part in &layer.values.instructions {
@@ -376,7 +376,7 @@ impl Settings {
         mine.memory_mib = limits.memory_mib.unwrap_or(mine.memory_mib);
         mine.jobs = limits.jobs.map(|jobs| jobs as usize).or(mine.jobs);
         for (key, value) in layer.values.entries() {
-            // Lists grow, so each part of one is shown with its own source.
+            // Lists are concatenated, so each part is shown with its own source.
             if !value.starts_with(['[', '{']) {
                 self.shown.retain(|shown| shown.key != key);
             }
@@ -386,7 +386,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// Who says last where the memory is, in a file or in a database, is right about both.
+    /// The last layer that sets the file or the database replaces both.
     fn take_place(&mut self, part: &StorePart) {
         if part.path.is_some() || part.database.is_some() {
             self.store = part.path.as_ref().map(PathBuf::from);
@@ -397,7 +397,7 @@ impl Settings {
 }
 
 impl Paths {
-    /// True when a file is looked at.
+    /// True when a file is reviewed.
     #[must_use]
     pub fn wants(&self, path: &str) -> bool {
         self.include.as_ref().is_none_or(|include| include.is_match(path)) && !self.exclude.is_match(path)
@@ -405,13 +405,13 @@ impl Paths {
 }
 
 impl Rules {
-    /// True when a rule may speak.
+    /// True when a rule is enabled.
     #[must_use]
     pub fn enabled(&self, id: &str) -> bool {
         !self.disabled.is_match(id)
     }
 
-    /// The severity that is set for a rule; an exact name goes before one with `*`.
+    /// The configured severity of a rule; an exact name precedes one with `*`.
     #[must_use]
     pub fn severity(&self, id: &str) -> Option<Severity> {
         let exact = self.severity.iter().find(|(name, ..)| name == id);
@@ -419,7 +419,7 @@ impl Rules {
         found.map(|(.., severity)| *severity)
     }
 
-    /// The names and patterns that are set, to tell which of them no rule has.
+    /// The configured names and patterns, to detect unknown ones.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.disable.iter().map(String::as_str).chain(self.severity.iter().map(|(name, ..)| name.as_str()))
     }
@@ -427,8 +427,8 @@ impl Rules {
 
 /// Reads the settings for a repository.
 ///
-/// `user_dir` is where the user keeps configuration (`~/.config`), `variables`
-/// are those of the environment, `flags` what the command line says.
+/// `user_dir` is the user's configuration folder (`~/.config`), `variables` is
+/// the environment, `flags` is the layer of the command line.
 pub fn load(
     root: Option<&Path>,
     user_dir: Option<&Path>,
@@ -465,7 +465,7 @@ fn load_with(
 }
 
 fn read_file(dir: &Path, name: &str) -> Result<Option<Layer>, Failure> {
-    // The user's own file may be a link: many keep such files elsewhere. One in a repository may not.
+    // The user's own file may be a symbolic link, as dotfile managers make them; one in a repository may not.
     let read = if name == FILE_NAME {
         tree::read(dir, name.as_bytes(), MAX_BYTES)
     } else {
@@ -491,7 +491,7 @@ fn parse(text: Vec<u8>, source: &str) -> Result<File, Failure> {
     file::parse(&text, source)
 }
 
-/// The settings of a repository, which must not set what is the user's alone.
+/// Parses the file of a repository, which must not contain keys of the user's.
 fn of_repository(text: Vec<u8>, source: String) -> Result<Layer, Failure> {
     let values = parse(text, &source)?;
     if values.store != StorePart::default() {
@@ -541,7 +541,7 @@ fn rule_glob(name: &str) -> Result<globset::Glob, Failure> {
 fn suppression(part: &SuppressPart, number: usize, source: &str) -> Result<Suppression, Failure> {
     let empty = part.paths.is_none() && part.rule.is_none() && part.category.is_none() && part.text.is_none();
     if empty {
-        // It would suppress every finding there is.
+        // It would suppress all findings.
         let problem = format!("suppress #{number} must set `paths`, `rule`, `category` or `text`");
         return Err(failure::bad_config(source, &problem));
     }
@@ -565,7 +565,7 @@ fn globs(patterns: &[Pattern]) -> Result<GlobSet, Failure> {
     set.build().map_err(|error| failure::bad_config("paths", &error.to_string()))
 }
 
-/// A pattern as in `.gitignore`: without a slash it holds in every folder, with one at its end for all below.
+/// A pattern as in `.gitignore`: without a slash it matches in every folder, with one at its end everything below.
 fn path_glob(pattern: &str) -> Result<globset::Glob, globset::Error> {
     let folder = pattern.ends_with('/');
     let trimmed = pattern.trim_start_matches("./").trim_end_matches('/');

@@ -45,12 +45,12 @@ struct Entered {
     reason: String,
 }
 
-/// Reads what is dismissed in the repository at `root`.
+/// Reads the dismissals of the repository at `root`.
 pub fn read(root: &Path) -> Result<Vec<Dismissal>, Failure> {
     read_text(root)?.map_or(Ok(Vec::new()), |text| parse(text.as_bytes()))
 }
 
-/// Reads what is dismissed from the file's text.
+/// Parses the dismissals in the text of the file.
 pub(crate) fn parse(text: &[u8]) -> Result<Vec<Dismissal>, Failure> {
     let text = std::str::from_utf8(text).map_err(|_| wrong("the file is not UTF-8"))?;
     let file: File = toml::from_str(text).map_err(|error| {
@@ -71,7 +71,7 @@ fn line_number(text: &str, at: usize) -> usize {
 
 /// The file with one more dismissal, to be written to [`FILE_NAME`].
 pub fn with(root: &Path, finding: &Finding, reason: &str) -> Result<String, Failure> {
-    // What is there must be sound before something is put behind it.
+    // The file must be valid before an entry is appended.
     let print = Fingerprint::of(finding);
     let is_there = |known: &Dismissal| known.fingerprint == print && known.evidence == finding.evidence;
     if let Some(known) = read(root)?.iter().find(|known| is_there(known)) {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_read_back_whatever_it_quotes() {
+    fn an_added_dismissal_is_read_back_with_any_quotation() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read(folder.path()).unwrap(), []);
         let hostile = "a\n[[dismissal]]\n\"\"\"'''\\u0000\tb";
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dismissed_already_is_not_added_again() {
+    fn an_existing_dismissal_is_not_added_again() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &with(folder.path(), &finding("eval(x)"), "it is ours").unwrap());
         let refused = with(folder.path(), &finding("eval(x)"), "again").unwrap_err();

@@ -1,6 +1,6 @@
-//! What goes wrong, said to a person.
+//! Errors for people, each with an exit code and a hint.
 //!
-//! Each failure is made by a named function, so that the words stand in one
+//! Each failure is made by a named function, so that the messages are in one
 //! place: `failure::no_such_revision("mian").hint("Run `git fetch` first.")`.
 //! Messages are lower case without a period; hints are sentences that say what
 //! to do next.
@@ -8,7 +8,7 @@
 use std::fmt;
 use std::path::Path;
 
-/// Whose turn it is to do something about a failure.
+/// The kind of a failure, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The command was used wrongly or its input is bad.
@@ -17,7 +17,7 @@ pub enum Kind {
     Config,
     /// Something we depend on failed: git, a file, the network.
     External,
-    /// We are wrong.
+    /// A bug in this program.
     Internal,
 }
 
@@ -32,14 +32,14 @@ impl Kind {
     }
 }
 
-/// Something went wrong, and what to do about it.
+/// An error for people, with a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Whose turn it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What went wrong.
+    /// The message.
     pub message: String,
-    /// What to do next.
+    /// The remedy.
     pub hint: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl Failure {
         Self { kind, message: message.into(), hint: None }
     }
 
-    /// Says what to do next.
+    /// Adds a remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -67,22 +67,20 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// The folder is in no git repository.
-#[must_use]
-pub fn not_a_repository(dir: &Path) -> Failure {
+pub(crate) fn not_a_repository(dir: &Path) -> Failure {
     Failure::new(Kind::User, format!("`{}` is not in a git repository", dir.display()))
         .hint("Run this inside a repository; `review` and `analyze` also take a patch with `--diff FILE`.")
 }
 
-/// There is no working tree, and what was asked for needs one.
+/// The command needs a working tree, and there is none.
 #[must_use]
 pub fn no_working_tree(what: &str) -> Failure {
     Failure::new(Kind::User, format!("{what} needs a working tree, and there is none here"))
         .hint("Name a range of commits, as in `tollgate review main..feature`.")
 }
 
-/// A bare repository lies inside another checkout, where anybody could have put it.
-#[must_use]
-pub fn embedded_bare_repository(dir: &Path) -> Failure {
+/// A bare repository lies inside another checkout, which git treats as an attack.
+pub(crate) fn embedded_bare_repository(dir: &Path) -> Failure {
     Failure::new(
         Kind::User,
         format!("`{}` is a bare repository inside another repository, which is how code is smuggled in", dir.display()),
@@ -91,23 +89,20 @@ pub fn embedded_bare_repository(dir: &Path) -> Failure {
 }
 
 /// No commit goes by this name.
-#[must_use]
-pub fn no_such_revision(rev: &str) -> Failure {
+pub(crate) fn no_such_revision(rev: &str) -> Failure {
     Failure::new(Kind::User, format!("there is no revision `{rev}` here"))
         .hint("Check the spelling, or run `git fetch` if it is on a remote.")
 }
 
-/// The text is not something git takes for a range of commits.
-#[must_use]
-pub fn not_a_range(text: &str) -> Failure {
+/// The text is not a range of commits.
+pub(crate) fn not_a_range(text: &str) -> Failure {
     Failure::new(Kind::User, format!("`{text}` is not a revision or a range of revisions")).hint(
         "Write `A..B` to compare two revisions, `A...B` to compare B with where it left A, or `A` for all since A.",
     )
 }
 
 /// Two lines of history have no commit in common.
-#[must_use]
-pub fn no_merge_base(a: &str, b: &str, shallow: bool) -> Failure {
+pub(crate) fn no_merge_base(a: &str, b: &str, shallow: bool) -> Failure {
     let failure = Failure::new(Kind::User, format!("`{a}` and `{b}` have no commit in common"));
     if shallow {
         failure.hint("This clone is shallow: run `git fetch --unshallow`, or compare directly with `A..B`.")
@@ -117,15 +112,13 @@ pub fn no_merge_base(a: &str, b: &str, shallow: bool) -> Failure {
 }
 
 /// A shallow clone holds nothing to compare with.
-#[must_use]
-pub fn no_main_branch() -> Failure {
+pub(crate) fn no_main_branch() -> Failure {
     Failure::new(Kind::User, "this clone is shallow and has no main branch to compare with")
         .hint("Run `git fetch origin main` and set `review.base`, or name a range of commits.")
 }
 
-/// Git refuses because the repository belongs to somebody else.
-#[must_use]
-pub fn dubious_ownership(dir: &Path) -> Failure {
+/// Git refuses because the repository belongs to another user.
+pub(crate) fn dubious_ownership(dir: &Path) -> Failure {
     Failure::new(
         Kind::User,
         format!("the repository at `{}` belongs to another user, so git will not read it", dir.display()),
@@ -134,15 +127,13 @@ pub fn dubious_ownership(dir: &Path) -> Failure {
 }
 
 /// Objects are missing that the clone left on the server.
-#[must_use]
-pub fn missing_objects(said: &str) -> Failure {
+pub(crate) fn missing_objects(said: &str) -> Failure {
     Failure::new(Kind::External, format!("git cannot read part of the change: {said}"))
-        .hint("In a partial clone, run the same `git diff` once, so that git downloads what is missing.")
+        .hint("In a partial clone, run the same `git diff` once, so that git downloads the missing objects.")
 }
 
-/// The git program is not there, or the machine lets nothing be started.
-#[must_use]
-pub fn no_git(problem: &std::io::Error) -> Failure {
+/// The git program is not installed, or no process can be started.
+pub(crate) fn no_git(problem: &std::io::Error) -> Failure {
     let failure = Failure::new(Kind::External, format!("cannot run `git`: {problem}"));
     match problem.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => {
@@ -155,7 +146,7 @@ pub fn no_git(problem: &std::io::Error) -> Failure {
 /// A git command failed.
 #[must_use]
 pub fn git(command: &str, said: &str) -> Failure {
-    // Hints and warnings come first and often have nothing to do with the failure.
+    // Hints and warnings are often unrelated to the failure.
     let is_beside = |line: &&str| line.starts_with("hint:") || line.starts_with("warning:");
     let said: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty() && !is_beside(line)).collect();
     let said = said.join("\n");
@@ -165,21 +156,18 @@ pub fn git(command: &str, said: &str) -> Failure {
 }
 
 /// A git command took too long.
-#[must_use]
-pub fn git_too_slow(command: &str, seconds: u64) -> Failure {
+pub(crate) fn git_too_slow(command: &str, seconds: u64) -> Failure {
     Failure::new(Kind::External, format!("`git {command}` did not finish within {seconds} s and was stopped"))
         .hint("Review a smaller range.")
 }
 
-/// A git command said more than we read.
-#[must_use]
-pub fn git_too_much(command: &str, limit: usize) -> Failure {
+/// The output of a git command exceeds the limit.
+pub(crate) fn git_too_much(command: &str, limit: usize) -> Failure {
     Failure::new(Kind::External, format!("`git {command}` printed more than {limit} bytes"))
 }
 
-/// A git command said something we do not understand.
-#[must_use]
-pub fn git_unreadable(command: &str) -> Failure {
+/// The output of a git command cannot be parsed.
+pub(crate) fn git_unreadable(command: &str) -> Failure {
     Failure::new(Kind::Internal, format!("the answer of `git {command}` cannot be understood"))
 }
 
@@ -190,55 +178,49 @@ pub fn unreadable(path: &Path, problem: &std::io::Error) -> Failure {
 }
 
 /// A patch holds no change that can be read.
-#[must_use]
-pub fn not_a_patch(name: &str) -> Failure {
+pub(crate) fn not_a_patch(name: &str) -> Failure {
     Failure::new(Kind::User, format!("`{name}` holds no unified diff")).hint("Make one with `git diff > change.patch`.")
 }
 
-/// A configuration file is wrong at a place.
+/// A configuration file has an error at a position.
 #[must_use]
 pub fn bad_config(place: &str, problem: &str) -> Failure {
     Failure::new(Kind::Config, format!("{place}: {problem}"))
 }
 
 /// A finding is in the list of dismissals already.
-#[must_use]
-pub fn dismissed_before(file: &str, reason: &str) -> Failure {
+pub(crate) fn dismissed_before(file: &str, reason: &str) -> Failure {
     Failure::new(Kind::User, format!("`{file}` has this finding already: {reason}"))
         .hint("Change the reason in the file, if it is another one now.")
 }
 
-/// A repository says how the board is to work on it.
-#[must_use]
-pub fn pipeline_in_repository(source: &str) -> Failure {
+/// A repository sets the pipeline of the board.
+pub(crate) fn pipeline_in_repository(source: &str) -> Failure {
     Failure::new(Kind::Config, format!("{source}: how the board works is the operator's to say, not the repository's"))
         .hint("Set `[pipeline]` and `identity.pipeline` in your own configuration (~/.config/tollgate/config.toml).")
 }
 
-/// A repository says which app of GitHub is ours.
-#[must_use]
-pub fn github_in_repository(source: &str) -> Failure {
+/// A repository sets the GitHub app.
+pub(crate) fn github_in_repository(source: &str) -> Failure {
     let problem = "`github` cannot be set in a repository, whose author could then have the app's key sent elsewhere";
     bad_config(source, problem)
         .hint("Set it in your own `~/.config/tollgate/config.toml`, or with `TOLLGATE_GITHUB_*` variables.")
 }
 
-/// A repository cannot have what others stored forgotten.
-pub fn retention_in_repository(source: &str) -> Failure {
+/// A repository sets the retention.
+pub(crate) fn retention_in_repository(source: &str) -> Failure {
     bad_config(source, "`retention` cannot be set in a repository, whose author could then have reviews forgotten")
         .hint("Set it in your own `~/.config/tollgate/config.toml`, or with `TOLLGATE_RETENTION_*` variables.")
 }
 
-/// A repository says where the memory is to be.
-#[must_use]
-pub fn store_in_repository(source: &str) -> Failure {
+/// A repository sets the store.
+pub(crate) fn store_in_repository(source: &str) -> Failure {
     bad_config(source, "`store` cannot be set in a repository, which could then write anywhere")
         .hint("Set it in your own `~/.config/tollgate/config.toml`, with `TOLLGATE_STORE_PATH` or `TOLLGATE_STORE_DATABASE`, or with `--store` or `--database`.")
 }
 
-/// Two places are named for the one memory.
-#[must_use]
-pub fn two_stores(place: &str, file: &str, database: &str) -> Failure {
+/// Both a file and a database are set as the store.
+pub(crate) fn two_stores(place: &str, file: &str, database: &str) -> Failure {
     bad_config(
         place,
         &format!("{file} and {database} are both set, and only one of them can be where reviews are kept"),
@@ -246,18 +228,16 @@ pub fn two_stores(place: &str, file: &str, database: &str) -> Failure {
     .hint("Leave one of them out.")
 }
 
-/// A repository says how a reviewer is reached.
-#[must_use]
-pub fn own_only(source: &str, reviewer: &str, field: &str) -> Failure {
+/// A repository sets the connection of a reviewer.
+pub(crate) fn own_only(source: &str, reviewer: &str, field: &str) -> Failure {
     let problem = format!(
         "`reviewer.{reviewer}.{field}` cannot be set in a repository, whose author could then run programs, read keys or spend money"
     );
     bad_config(source, &problem).hint("Set the whole table in your own `~/.config/tollgate/config.toml`.")
 }
 
-/// Nobody is called that.
-#[must_use]
-pub fn no_such_reviewer(name: &str, near: Option<&str>, known: &[&str]) -> Failure {
+/// There is no reviewer of this name.
+pub(crate) fn no_such_reviewer(name: &str, near: Option<&str>, known: &[&str]) -> Failure {
     let failure = Failure::new(Kind::User, format!("there is no reviewer `{name}`"));
     match near {
         Some(near) => failure.hint(format!("Did you mean `{near}`? `tollgate doctor` lists them.")),
@@ -265,7 +245,7 @@ pub fn no_such_reviewer(name: &str, near: Option<&str>, known: &[&str]) -> Failu
     }
 }
 
-/// More voices are asked for than there are.
+/// The consensus needs more reviewers than there are.
 #[must_use]
 pub fn no_consensus(needed: usize, n_voices: u64) -> Failure {
     let problem =
@@ -283,37 +263,32 @@ pub fn reviewer(name: &str, problem: &str, hint: Option<String>) -> Failure {
     }
 }
 
-/// There is a budget of money, and nobody knows what a reviewer costs.
-#[must_use]
-pub fn no_price(name: &str) -> Failure {
+/// There is a budget in money, and the price of a reviewer is not known.
+pub(crate) fn no_price(name: &str) -> Failure {
     Failure::new(Kind::Config, format!("`budget.usd` is set, and what `{name}` costs is not known"))
         .hint(format!("Set `price_input` and `price_output` in `[reviewer.{name}]`, or use `budget.tokens`."))
 }
 
 /// A file is no record of a review.
-#[must_use]
-pub fn not_a_record(name: &str) -> Failure {
+pub(crate) fn not_a_record(name: &str) -> Failure {
     Failure::new(Kind::User, format!("`{name}` is not a record of a review"))
         .hint("Make one with `tollgate review --reviewer NAME --record FILE`.")
 }
 
 /// A record was made by a newer version.
-#[must_use]
-pub fn newer_record(name: &str, format: u64) -> Failure {
+pub(crate) fn newer_record(name: &str, format: u64) -> Failure {
     Failure::new(Kind::User, format!("`{name}` is a record of format {format}, and only format 1 can be read"))
         .hint("Use the version of tollgate that made it.")
 }
 
 /// A record is damaged.
-#[must_use]
-pub fn bad_record(name: &str, line_number: usize, problem: &str) -> Failure {
+pub(crate) fn bad_record(name: &str, line_number: usize, problem: &str) -> Failure {
     Failure::new(Kind::User, format!("line {line_number} of the record `{name}` cannot be read: {problem}"))
         .hint("Record the review again.")
 }
 
 /// A repository is too large to be copied for an agent.
-#[must_use]
-pub fn too_large_to_copy(n_files: usize, gibibytes: u64) -> Failure {
+pub(crate) fn too_large_to_copy(n_files: usize, gibibytes: u64) -> Failure {
     Failure::new(
         Kind::External,
         format!("the repository has more than {n_files} files or {gibibytes} GiB, too much for a copy"),
@@ -322,112 +297,97 @@ pub fn too_large_to_copy(n_files: usize, gibibytes: u64) -> Failure {
 }
 
 /// A file of a copy cannot be written.
-#[must_use]
-pub fn cannot_copy(path: &Path, problem: &std::io::Error) -> Failure {
+pub(crate) fn cannot_copy(path: &Path, problem: &std::io::Error) -> Failure {
     Failure::new(Kind::External, format!("cannot write `{}`: {problem}", path.display()))
         .hint("Check the room in the folder for temporary files; `TMPDIR` names another one.")
 }
 
 /// A user's rule file is wrong.
-#[must_use]
-pub fn bad_rule(path: &str, problem: &str) -> Failure {
+pub(crate) fn bad_rule(path: &str, problem: &str) -> Failure {
     Failure::new(Kind::Config, format!("{path}: {problem}"))
         .hint("Rules are ast-grep YAML; `tollgate rules test` tries them.")
 }
 
-/// A review ended without one.
-#[must_use]
-pub fn nothing_reviewed() -> Failure {
+/// A review ended without a result.
+pub(crate) fn nothing_reviewed() -> Failure {
     Failure::new(Kind::Internal, "the review ended without a result")
 }
 
 /// The scanning child process cannot be started.
-#[must_use]
-pub fn no_scanner(path: &Path, problem: &std::io::Error) -> Failure {
+pub(crate) fn no_scanner(path: &Path, problem: &std::io::Error) -> Failure {
     Failure::new(Kind::Internal, format!("cannot start `{}` to scan files: {problem}", path.display()))
 }
 
-/// The memory of past reviews cannot be used.
+/// The store of past reviews cannot be used.
 #[must_use]
 pub fn no_store(path: &Path, problem: &str) -> Failure {
     Failure::new(Kind::External, format!("the memory at `{}` cannot be used: {problem}", path.display()))
         .hint("Name another place with `--store FILE` or `store.path`.")
 }
 
-/// The memory was made by a newer version of this program.
-#[must_use]
-pub fn newer_store(path: &Path, found: usize, known: usize) -> Failure {
+/// The store was made by a newer version of this program.
+pub(crate) fn newer_store(path: &Path, found: usize, known: usize) -> Failure {
     let (path, message) = (path.display(), "comes from a newer tollgate");
     Failure::new(Kind::External, format!("the memory at `{path}` {message} (version {found}, known is {known})"))
         .hint("Update tollgate; the file was left as it is.")
 }
 
-/// The file is no memory of this program.
-#[must_use]
-pub fn foreign_store(path: &Path) -> Failure {
+/// The file is not a store of this program.
+pub(crate) fn foreign_store(path: &Path) -> Failure {
     Failure::new(Kind::External, format!("`{}` is not a memory of tollgate", path.display()))
         .hint("It was left as it is. Move it away, or name another place with `--store FILE` or `store.path`.")
 }
 
-/// The memory is damaged.
-#[must_use]
-pub fn damaged_store(path: &Path, problem: &str) -> Failure {
+/// The store is damaged.
+pub(crate) fn damaged_store(path: &Path, problem: &str) -> Failure {
     Failure::new(Kind::External, format!("the memory at `{}` is damaged: {problem}", path.display()))
-        .hint("It was left as it is. Move it away to start a new one; `sqlite3 FILE .recover` can save what is in it.")
+        .hint("It was left as it is. Move it away to start a new one; `sqlite3 FILE .recover` can save its content.")
 }
 
-/// Another process holds the memory.
-#[must_use]
-pub fn locked_store(path: &Path) -> Failure {
+/// Another process holds the lock of the store.
+pub(crate) fn locked_store(path: &Path) -> Failure {
     Failure::new(Kind::External, format!("the memory at `{}` is in use by another process", path.display()))
-        .hint("Try again, or find out who holds the file.")
+        .hint("Try again, or find the process that holds the file, for example with `lsof`.")
 }
 
 /// The server of the database cannot be reached.
-#[must_use]
-pub fn no_database(shown: &str, problem: &str) -> Failure {
+pub(crate) fn no_database(shown: &str, problem: &str) -> Failure {
     Failure::new(Kind::External, format!("the database `{shown}` cannot be reached: {problem}"))
         .hint("Nothing is lost. See that the server runs and can be reached from here; `tollgate doctor` checks both.")
 }
 
-/// The server of the database does not let us in.
-#[must_use]
-pub fn no_entry_to_database(shown: &str, problem: &str) -> Failure {
+/// The database server rejected the credentials.
+pub(crate) fn database_login_failed(shown: &str, problem: &str) -> Failure {
     Failure::new(Kind::External, format!("the database `{shown}` does not let us in: {problem}"))
         .hint("Check the user and the password in `--database`, `store.database` or `TOLLGATE_STORE_DATABASE`.")
 }
 
 /// The server has no such database.
-#[must_use]
-pub fn no_such_database(shown: &str) -> Failure {
+pub(crate) fn no_such_database(shown: &str) -> Failure {
     Failure::new(Kind::External, format!("there is no database `{shown}`"))
         .hint("Make it with `createdb`, owned by the user in the address; see docs/operations.md.")
 }
 
-/// The database does not allow what is needed.
-#[must_use]
-pub fn no_right_in_database(shown: &str, problem: &str) -> Failure {
+/// The user of the database lacks a permission.
+pub(crate) fn database_permission_denied(shown: &str, problem: &str) -> Failure {
     Failure::new(Kind::External, format!("the database `{shown}` does not allow it: {problem}"))
         .hint("The user in the address must own the database or may create in its schema; see docs/operations.md.")
 }
 
-/// Others use the database for longer than we wait.
-#[must_use]
-pub fn busy_database(shown: &str) -> Failure {
+/// The database did not answer within the timeout.
+pub(crate) fn busy_database(shown: &str) -> Failure {
     Failure::new(Kind::External, format!("the database `{shown}` is too busy to answer in time"))
         .hint("Try again; if it stays so, look for transactions that never end in `pg_stat_activity`.")
 }
 
-/// The database refuses for a reason that we do not know.
-#[must_use]
-pub fn failing_database(shown: &str, problem: &str) -> Failure {
+/// The database reported an unknown error.
+pub(crate) fn failing_database(shown: &str, problem: &str) -> Failure {
     Failure::new(Kind::External, format!("the database `{shown}` refuses: {problem}"))
         .hint("Nothing of it was stored. Its own log says more.")
 }
 
 /// The tables of the database were made by a newer version of this program, which does not work with ours.
-#[must_use]
-pub fn newer_database(shown: &str, found: usize, known: usize) -> Failure {
+pub(crate) fn newer_database(shown: &str, found: usize, known: usize) -> Failure {
     Failure::new(
         Kind::External,
         format!("the database `{shown}` comes from a newer tollgate (version {found}, known is {known})"),
@@ -435,18 +395,16 @@ pub fn newer_database(shown: &str, found: usize, known: usize) -> Failure {
     .hint("Update tollgate on this machine; nothing was changed.")
 }
 
-/// The database has tables of somebody else that are named as ours.
-#[must_use]
-pub fn foreign_database(shown: &str) -> Failure {
+/// The database has tables of another program with our names.
+pub(crate) fn foreign_database(shown: &str) -> Failure {
     Failure::new(Kind::External, format!("the database `{shown}` belongs to another program"))
         .hint("It was left as it is. Make a database for tollgate alone: `createdb tollgate`.")
 }
 
-/// What stands in the database is not what was put there.
-#[must_use]
-pub fn damaged_database(shown: &str, problem: &str) -> Failure {
+/// The content of the database is damaged.
+pub(crate) fn damaged_database(shown: &str, problem: &str) -> Failure {
     Failure::new(Kind::External, format!("the database `{shown}` is damaged: {problem}"))
-        .hint("Restore a backup, or find out who else writes to its tables.")
+        .hint("Restore a backup, or find the other program that writes to its tables.")
 }
 
 #[cfg(test)]
@@ -454,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_says_is_shown_without_its_own_prefix() {
+    fn errors_of_git_are_shown_without_their_prefix() {
         assert_eq!(git("diff", "fatal: bad object\n").to_string(), "`git diff` failed: bad object");
         assert_eq!(git("diff", "").to_string(), "`git diff` failed: it gave no reason");
         let said = "hint: grafts are deprecated\nhint:\nfatal: bad object\n";

@@ -1,4 +1,4 @@
-//! Stored runs, compared with one another and taken away as files.
+//! Stored reviews: comparison with one another, and export to files.
 
 use tollgate_core::delta::classify::{self, Delta, ReviewedScope, classify};
 use tollgate_core::delta::identity::{ComparedFinding, match_findings};
@@ -16,22 +16,22 @@ use tollgate_rules::catalog;
 use crate::failure::Failure;
 use crate::store::{Database, Listed, Run};
 
-/// A stored run with what is to be known about it.
+/// A stored review with its context.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredReview {
     /// The run.
     pub run: Run,
-    /// What a list shows of it.
+    /// Its row in lists.
     pub listed: Listed,
-    /// What became of the findings of the run it was compared with, if it was.
+    /// The delta to its prior review, if there was one.
     pub since: Option<Since>,
     /// The newest run of the same line of work, when that is another one.
     pub last: Option<i64>,
-    /// True when that one shows that this review no longer speaks for the change.
+    /// True when the newest run supersedes this one.
     pub is_outdated: bool,
 }
 
-/// What became of the findings of a run in the next one.
+/// The delta between two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Since {
     /// The earlier run.
@@ -68,7 +68,7 @@ pub fn rules_in(review: &Review) -> Vec<sarif::Rule> {
         .collect()
 }
 
-/// The form in which a review is taken away.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Export {
     /// For people, and read back by tollgate.
@@ -81,7 +81,7 @@ pub enum Export {
     Html,
 }
 
-/// A review in the form of a file. Lines of the change are only in the page, as far as they are given.
+/// Renders a review as a file. Only the HTML page contains lines of the change, as far as they are given.
 #[must_use]
 pub fn export(review: &Review, files: &[FileDiff], gate: Option<Gate>, form: Export) -> String {
     match form {
@@ -95,9 +95,9 @@ pub fn export(review: &Review, files: &[FileDiff], gate: Option<Gate>, form: Exp
     }
 }
 
-/// What became of the findings of one run in another.
+/// Compares the findings of two runs.
 ///
-/// A review holds what it carried over, so what is not in the later one is resolved.
+/// A review includes the findings it carried over, so a finding that is missing in the later one is resolved.
 #[must_use]
 pub fn compare(earlier: &Run, later: &Run) -> Delta {
     let map = match snapshots(earlier, later) {

@@ -1,9 +1,9 @@
 //! The review as work: git, reviewers, configuration and the review pipeline.
 //!
-//! A change is fetched ([`forge`]), reviewers look at it ([`reviewer`]), what
-//! they say becomes a review ([`pipeline`]), as the settings want it
-//! ([`config`]). Programs that think for us are [`agent`]s. What goes wrong
-//! on the way is a [`failure::Failure`].
+//! A change is fetched ([`forge`]), reviewers produce findings ([`reviewer`]),
+//! and the [`pipeline`] turns them into a review by the settings ([`config`]).
+//! [`agent`]s are programs that review or implement. Errors for people are
+//! [`failure::Failure`]s; [`redaction`] keeps our keys out of all output.
 //!
 //! `config, failure, process ← agent ← forge, reviewer ← pipeline`; `forge`
 //! and `reviewer` do not name one another. Nothing here prints.

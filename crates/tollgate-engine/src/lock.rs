@@ -1,25 +1,25 @@
-//! A file or folder that one process keeps from others.
+//! File locks between processes.
 //!
-//! The system lets go of it when the process ends, however it ends. While it lives, closing the file is not enough:
-//! what another thread has just forked has it open as well until it runs its program, and for as long whoever asks
-//! would be told that somebody keeps it. So a lock is given back by word.
+//! The system releases a lock when the process ends. Within a process, closing the file is not enough: a child that
+//! another thread has just forked holds the file open until its `exec`, and the lock would seem taken for as long. So a
+//! lock is released explicitly.
 
 use std::fs::{File, TryLockError};
 use std::io;
 
-/// Keeps a file until it is dropped.
+/// A lock on a file, released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
 }
 
 impl Lock {
-    /// Keeps a file for ourselves; gives it back when somebody else keeps it.
+    /// Takes an exclusive lock; returns the file when another process holds a lock.
     pub(crate) fn exclusive(file: File) -> io::Result<Result<Self, File>> {
         Self::by(file, File::try_lock)
     }
 
-    /// Keeps a file together with others who do the same; gives it back when somebody keeps it alone.
+    /// Takes a shared lock; returns the file when another process holds an exclusive one.
     pub(crate) fn shared(file: File) -> io::Result<Result<Self, File>> {
         Self::by(file, File::try_lock_shared)
     }
@@ -35,7 +35,7 @@ impl Lock {
         }
     }
 
-    /// The file that is kept.
+    /// The locked file.
     #[must_use]
     pub(crate) fn file(&self) -> &File {
         &self.file
@@ -44,7 +44,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing it does the same, only later.
+        // If this fails, closing the file releases the lock later.
         let _ = self.file.unlock();
     }
 }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn several_may_keep_it_together_and_nobody_beside_them_alone() {
+    fn shared_locks_exclude_exclusive_ones() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let open = || file.reopen().unwrap();
         let (first, second) = (Lock::shared(open()).unwrap(), Lock::shared(open()).unwrap());

@@ -1,9 +1,9 @@
-//! The way out: one runtime and one pool of connections for all who talk to services.
+//! HTTP clients: one runtime and one connection pool for all calls to services.
 //!
-//! It knows no service: whom to ask, what and how often is for those who ask. [`patience`] reads how long to wait.
+//! It knows no service; the callers choose requests and retry policy. [`backoff`] computes the delays of retries.
 //!
-//! Nothing is started before the first question is asked, so a review offline pays nothing. The spine is
-//! synchronous (decision 1): a call blocks its thread, the runtime has one of its own.
+//! The runtime is started with the first request, so an offline review pays nothing. The pipeline is synchronous
+//! (decision 1): a call blocks its thread, the runtime has one of its own.
 
 pub(crate) mod backoff;
 
@@ -14,10 +14,10 @@ use std::time::Duration;
 use reqwest::{Client, ClientBuilder, Url};
 use tokio::runtime::Runtime;
 
-/// How long a connection may take to come about.
+/// The timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The way out of the process, shared by whoever holds a copy.
+/// The shared runtime and HTTP clients; clones are cheap.
 #[derive(Clone, Default)]
 pub struct Net(Arc<Inner>);
 
@@ -30,13 +30,13 @@ struct Inner {
 }
 
 impl Net {
-    /// A way out that is made when it is needed.
+    /// Creates it without starting anything yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What drives the calls.
+    /// The runtime, started on first use.
     pub(crate) fn runtime(&self) -> Result<&Runtime, String> {
         let make = || {
             let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -50,10 +50,10 @@ impl Net {
         self.0.runtime.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
-    /// What speaks HTTP with this address: by the environment's proxy, unless it is on this machine.
+    /// The HTTP client for a URL: through the proxy of the environment, unless it is a loopback address.
     pub(crate) fn client(&self, url: &Url) -> Result<&Client, String> {
         let (slot, builder) = match (is_loopback(url), url.scheme()) {
-            // Reading the system's certificates takes longer than all the rest, and nobody needs them here.
+            // Loading the system's certificates is slow, and loopback connections do not need them.
             (true, "http") => (&self.0.near, builder().no_proxy().tls_certs_only([])),
             (true, _) => (&self.0.near_tls, builder().no_proxy()),
             (false, _) => (&self.0.far, builder()),
@@ -66,14 +66,14 @@ fn builder() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("tollgate/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
-        // A redirect would carry the key to whoever the other side names.
+        // A redirect would send the key to a host that the service names.
         .redirect(reqwest::redirect::Policy::none())
-        // We count our tries ourselves.
+        // The callers retry by their own policy.
         .retry(reqwest::retry::never())
         .tcp_nodelay(true)
 }
 
-/// True for addresses that never leave this machine.
+/// True for loopback addresses.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
@@ -88,7 +88,7 @@ impl fmt::Debug for Net {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Waiting for a name server that does not answer would hold up the end of the program.
+        // A name lookup that hangs must not delay the exit of the program.
         if let Some(Ok(runtime)) = self.runtime.take() {
             runtime.shutdown_background();
         }

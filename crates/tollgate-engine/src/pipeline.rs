@@ -251,7 +251,7 @@ impl Reviewed {
     }
 
     /// Appends a note for people.
-    pub fn add_note(&mut self, note: &str) {
+    pub(crate) fn add_note(&mut self, note: &str) {
         let notes = self.review.notes.get_or_insert_default();
         if !notes.is_empty() {
             notes.push('\n');

@@ -1,14 +1,14 @@
-//! Keys we hold, kept out of everything that leaves.
+//! Redaction of our own API keys in all text that is stored, shown or sent.
 //!
-//! An agent can be talked into printing its key, and into disguising it. So a key is looked for as it stands, with
-//! invisible characters in it, percent-encoded in any mixture, in both alphabets of base64 wherever it stands in the
-//! encoded text, and in hexadecimal. What is found is replaced:
+//! A prompt injection can make an agent print its key, also encoded. So a key is searched verbatim, with invisible
+//! characters in it, percent-encoded in any mixture, in both alphabets of base64 at any offset of the encoded text, and in
+//! hexadecimal. Matches are replaced:
 //!
 //! ```text
 //! the key is sk-ant-api03-…  →  the key is [hidden key]
 //! ```
 //!
-//! Secrets that we do not hold are the business of the rules.
+//! Other secrets are masked by `tollgate_rules::text::mask`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,12 +18,12 @@ use memchr::memmem::Finder;
 use serde_json::Value;
 use tollgate_core::visible::is_hidden;
 
-/// What stands in place of a key.
+/// The replacement of a key.
 const HIDDEN: &str = "[hidden key]";
-/// Shorter values are no keys, and hiding them would garble the text.
+/// Shorter values are not keys, and redacting them would garble the text.
 const MIN_BYTES: usize = 8;
 
-/// Keys, and all the disguises in which they are looked for.
+/// Searches for keys in all their encodings, and redacts them.
 pub struct Redactor(Vec<Finder<'static>>);
 
 impl fmt::Debug for Redactor {
@@ -33,7 +33,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Takes the keys to look for; those shorter than eight bytes are left out.
+    /// A redactor for these keys; those shorter than eight bytes are ignored.
     #[must_use]
     pub fn new(keys: Vec<String>) -> Self {
         let mut disguises: Vec<Vec<u8>> = keys
@@ -47,7 +47,7 @@ impl Redactor {
         Self(disguises.iter().map(|disguise| Finder::new(disguise).into_owned()).collect())
     }
 
-    /// The text without the keys.
+    /// Redacts the keys in a text.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.0.is_empty() {
@@ -62,9 +62,8 @@ impl Redactor {
         if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replace(text, found)) }
     }
 
-    /// The same for every string in a JSON value, names of fields included.
-    #[must_use]
-    pub fn redact_json(&self, value: Value) -> Value {
+    /// Redacts the keys in all strings of a JSON value, including field names.
+    pub(crate) fn redact_json(&self, value: Value) -> Value {
         map_strings(value, &|text| self.redact(text).into_owned())
     }
 
@@ -73,7 +72,7 @@ impl Redactor {
     }
 }
 
-/// A JSON value with every string in it made anew, names of fields included.
+/// Maps all strings of a JSON value, including field names.
 pub(super) fn map_strings(value: Value, anew: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(anew(&text)),
@@ -85,10 +84,10 @@ pub(super) fn map_strings(value: Value, anew: &dyn Fn(&str) -> String) -> Value 
     }
 }
 
-/// Text as it is searched, with where each byte came from.
+/// Decoded text, with the origin of each byte.
 struct View {
     bytes: Vec<u8>,
-    /// Empty when each byte came from its own place.
+    /// Empty when each byte is at its original offset.
     origins: Vec<Range<usize>>,
 }
 
@@ -109,7 +108,7 @@ impl View {
         view
     }
 
-    /// The same with `%41` read as `A`.
+    /// Decodes percent-encoding: `%41` is `A`.
     fn decoded(&self) -> Self {
         let mut view = Self { bytes: Vec::new(), origins: Vec::new() };
         if !self.bytes.contains(&b'%') {
@@ -139,7 +138,7 @@ fn of_hex(digits: &[u8]) -> Option<u8> {
     u8::from_str_radix(text, 16).ok()
 }
 
-/// Every form in which a key is looked for, itself first.
+/// All encodings of a key that are searched for, itself first.
 fn disguises(key: &[u8]) -> Vec<Vec<u8>> {
     let hex = |digits: fn(u8) -> String| key.iter().flat_map(|byte| digits(*byte).into_bytes()).collect();
     let mut disguises = vec![key.to_vec(), hex(|byte| format!("{byte:02x}")), hex(|byte| format!("{byte:02X}"))];
@@ -152,7 +151,7 @@ fn disguises(key: &[u8]) -> Vec<Vec<u8>> {
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// The digits of base64 that depend on the key alone, when so many bytes of a group stand before it.
+/// The base64 digits that depend on the key alone, when `n_before` bytes of a group precede it.
 fn base64(key: &[u8], n_before: usize, alphabet: &[u8; 64]) -> Vec<u8> {
     let bit = |index: usize| key.get(index / 8).is_some_and(|byte| byte >> (7 - index % 8) & 1 == 1);
     // The first digit that begins inside the key, and then every whole one.
@@ -221,7 +220,7 @@ mod tests {
         key.chars().flat_map(|character| [character, separator]).collect()
     }
 
-    /// Ten disguises of a key.
+    /// Ten encodings of a key.
     fn canaries(key: &str) -> Vec<String> {
         let half: String =
             key.bytes().map(|b| if b % 2 == 0 { format!("%{b:02x}") } else { char::from(b).into() }).collect();
@@ -239,7 +238,7 @@ mod tests {
         ]
     }
 
-    /// True when the key can still be read by somebody who tries hard.
+    /// True when a decoder could still find the key.
     fn is_readable(text: &str, key: &str) -> bool {
         let bare: String = text.chars().filter(|character| !is_hidden(*character)).collect();
         let inner = &key[3..key.len() - 3];
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_left_as_it_is() {
+    fn text_without_keys_is_unchanged() {
         let redactor = redactor();
         for text in ["", "plain", "100 % of sk-ant-api03 is fine", "%41%42", "a\u{200b}b", "größe", "%e4%zz%"] {
             assert!(matches!(redactor.redact(text), Cow::Borrowed(same) if same == text), "{text}");

@@ -1,26 +1,26 @@
-//! Files of a working tree, opened without ever leaving it.
+//! Reads files of a working tree without ever leaving it.
 //!
-//! A change can turn any step of a path into a symbolic link that points
-//! elsewhere, so links are not followed and what is not a plain file is not read.
+//! A change can turn any component of a path into a symbolic link that points
+//! elsewhere, so links are not followed and only regular files are read.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// What is at a path of a working tree.
+/// An entry of a working tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// A plain file and its content.
+    /// A regular file and its content.
     File { content: Vec<u8>, executable: bool },
-    /// A plain file larger than was asked for; its size.
+    /// A regular file beyond the size limit; its size.
     TooLarge(u64),
-    /// A symbolic link and where it points.
+    /// A symbolic link and its target.
     Link(Vec<u8>),
     /// Something else, or nothing.
     Other,
 }
 
-/// Reads what is at a path below `root`, the path being as git has it.
+/// Reads the entry at a git path below `root`.
 pub(crate) fn read(root: &Path, path: &[u8], max_bytes: u64) -> io::Result<Entry> {
     let steps: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
     if steps.iter().any(|step| matches!(*step, b"" | b"." | b"..") || step.contains(&0)) {

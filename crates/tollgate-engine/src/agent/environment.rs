@@ -7,7 +7,7 @@
 //! HTTPS_PROXY, SSL_CERT_FILE …
 //! CARGO_HOME, GOPATH …     tool locations, for implementers
 //! ANTHROPIC_API_KEY        the one key
-//! variables of the preset and those that the user lists
+//! variables of the preset, and variables that the user lists
 //! ```
 //!
 //! An implementer has to build and test, and compilers, package managers and their caches are in the user's home. So it

@@ -1,6 +1,6 @@
 //! Built-in agent presets: names, keys, capabilities and command lines.
 //!
-//! [`reviewer`] has the read-only command lines, [`implementer`] those that permit edits. Files that a preset needs lie
+//! [`reviewer`] has the read-only command lines, [`implementer`] the command lines that permit edits. Files that a preset needs lie
 //! beside the tree, never in it.
 
 use std::ffi::OsString;
@@ -117,8 +117,7 @@ impl Preset {
     }
 
     /// Variables from which the agent reads its key, the usual one first.
-    #[must_use]
-    pub fn key_variables(self) -> &'static [&'static str] {
+    pub(crate) fn key_variables(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"],
             Self::Codex => &["CODEX_API_KEY"],
@@ -131,8 +130,7 @@ impl Preset {
     }
 
     /// How to install the program.
-    #[must_use]
-    pub fn how_to_install(self) -> &'static str {
+    pub(crate) fn how_to_install(self) -> &'static str {
         match self {
             Self::Claude => "Install it with `npm install -g @anthropic-ai/claude-code`.",
             Self::Codex => "Install it with `npm install -g @openai/codex`.",
@@ -144,8 +142,7 @@ impl Preset {
     }
 
     /// How to log in.
-    #[must_use]
-    pub fn how_to_log_in(self) -> &'static str {
+    pub(crate) fn how_to_log_in(self) -> &'static str {
         match self {
             Self::Claude => "Start `claude` once and log in, or set `key_env` to a variable that holds an API key.",
             Self::Codex => "Run `codex login`, or set `key_env` to a variable that holds an API key.",

@@ -278,7 +278,7 @@ impl<'a> Listener<'a> {
         guarded.hear().map_err(|error| explain::no_guard(self.listening.agent, &error))
     }
 
-    /// Reads what is available without blocking; false at the end of both pipes.
+    /// Reads available output without blocking; false at the end of both pipes.
     fn drain(&mut self) -> Result<bool, CallFailure> {
         let ready = self.wait(None, Duration::ZERO)?;
         self.take(ready)?;

@@ -1,4 +1,4 @@
-//! The address of a database, as somebody wrote it: it may hold a password, which is never shown.
+//! The URL of a database; its password is redacted in all output.
 //!
 //! ```toml
 //! [store]
@@ -12,15 +12,15 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What stands in place of a password.
+/// The replacement of a password.
 const MASK: &str = "***";
 
-/// The address of a database.
+/// The URL of a database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 
 impl DatabaseUrl {
-    /// Takes an address of a kind that is known. Whether it leads anywhere is seen when it is used.
+    /// Parses a URL with a known scheme. It is not connected to.
     pub fn parse(text: &str) -> Result<Self, String> {
         let is_known = ["postgres://", "postgresql://", "sqlite:"].iter().any(|start| text.starts_with(start));
         if is_known {
@@ -30,7 +30,7 @@ impl DatabaseUrl {
         }
     }
 
-    /// The whole address, with the password.
+    /// The whole URL, with the password.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for DatabaseUrl {
 }
 
 impl Serialize for DatabaseUrl {
-    /// What is written is for people to see: it is the address without the password.
+    /// Serializes without the password, because the output is for people.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }
@@ -73,10 +73,10 @@ impl JsonSchema for DatabaseUrl {
     }
 }
 
-/// An address without its password.
+/// A URL with its password redacted.
 pub(crate) fn masked(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    // Whatever a password holds, it ends before the last `@` there is.
+    // A password may contain `@`; it ends before the last one.
     let shown = match rest.rsplit_once('@') {
         Some((user, tail)) => match user.split_once(':') {
             Some((name, _)) => format!("{name}:{MASK}@{tail}"),

@@ -1,7 +1,7 @@
 //! Settings from the environment: `TOLLGATE_REVIEW_BASE` is `review.base`.
 //!
 //! Only single values can be set this way, no lists. Variables that begin with
-//! `TOLLGATE_` and then no section of the file are not ours to judge.
+//! `TOLLGATE_` and no section of the file are ignored.
 
 use super::file::{self, nearest};
 use super::{File, Layer, github};

@@ -21,35 +21,35 @@ use crate::failure::{self, Failure};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct File {
-    /// What is compared and what closes the gate.
+    /// The comparison and the gate.
     pub review: ReviewPart,
-    /// Which files are looked at.
+    /// The files that are reviewed.
     pub paths: PathsPart,
-    /// Which rules run.
+    /// The rules that run.
     pub rules: RulesPart,
-    /// Findings that are not to be heard.
+    /// Suppressed findings.
     pub suppress: Vec<SuppressPart>,
-    /// What scanning a file may cost.
+    /// The resource limits of scans.
     pub limits: LimitsPart,
-    /// Whose name stands on comments.
+    /// The names in comments and commits.
     pub identity: IdentityPart,
-    /// Where past reviews are kept; never set in a repository.
+    /// The store of past reviews; never set in a repository.
     pub store: StorePart,
-    /// Reviewers that think, by name.
+    /// Models and agents, by name.
     pub reviewer: BTreeMap<String, ReviewerPart>,
-    /// What they may cost, all together.
+    /// The budget of all models and agents together.
     pub budget: BudgetPart,
-    /// What they are told of some files.
+    /// Instructions to models and agents, by path.
     pub instructions: Vec<InstructionPart>,
-    /// How the board works; never set in a repository.
+    /// The pipeline of the board; never set in a repository.
     pub pipeline: PipelinePart,
-    /// Where GitHub is, and which app there is ours; never set in a repository.
+    /// The GitHub instance and the app; never set in a repository.
     pub github: GithubPart,
-    /// How long a server keeps what it stored; never set in a repository.
+    /// The retention of stored data; never set in a repository.
     pub retention: RetentionPart,
 }
 
-/// What is compared and what closes the gate.
+/// The comparison and the gate.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReviewPart {
@@ -59,36 +59,36 @@ pub struct ReviewPart {
     /// The mildest severity that closes the gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on: Option<FailOnWord>,
-    /// How strict to be: the floor, how many comments, what is left out.
+    /// The review profile: the floor, the number of comments, the ignored areas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileWord>,
-    /// Milder findings are withheld, whatever the profile says.
+    /// The floor: milder findings are withheld. Overrides the profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<SeverityWord>,
-    /// How many findings are commented on at most, whatever the profile says.
+    /// The maximum number of comments. Overrides the profile.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "cap")]
     #[schemars(range(min = 1, max = 1_000))]
     pub cap: Option<u64>,
-    /// What is left out beside what the profile leaves out; blocking findings never are.
+    /// Areas to ignore beside those of the profile; blocking findings are never ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignore: Option<Vec<CategoryWord>>,
-    /// What to look at most.
+    /// Areas to focus on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<Vec<CategoryWord>>,
-    /// Who reviews beside the rules, by name.
+    /// Models and agents that review beside the rules, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewers: Option<Vec<String>>,
-    /// How many of them must say the same for it to count.
+    /// How many of them must report a finding for it to count.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "consensus")]
     #[schemars(range(min = 1, max = 16))]
     pub consensus: Option<u64>,
     /// Whether `[no-review]` in a title skips the review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_no_review: Option<bool>,
-    /// Whether pull requests are reviewed by themselves, or only when somebody asks.
+    /// Whether pull requests are reviewed automatically, or only on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub automatic: Option<bool>,
-    /// How much is written on a pull request.
+    /// The comments on a pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ModeWord>,
     /// Whether a clean, complete review of a pull request approves it.
@@ -100,7 +100,7 @@ pub struct ReviewPart {
     pub max_diff_bytes: Option<u64>,
 }
 
-/// Which files are looked at. Patterns are as in `.gitignore`.
+/// The files that are reviewed. Patterns are as in `.gitignore`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathsPart {
@@ -112,7 +112,7 @@ pub struct PathsPart {
     pub exclude: Option<Vec<Pattern>>,
 }
 
-/// Which rules run and how much they matter.
+/// The rules that run, and their severities.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RulesPart {
@@ -124,7 +124,7 @@ pub struct RulesPart {
     pub severity: Option<BTreeMap<String, SeverityWord>>,
 }
 
-/// Findings that are not to be heard. All that is set must hold.
+/// Suppressed findings. A finding has to match all keys that are set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SuppressPart {
@@ -137,7 +137,7 @@ pub struct SuppressPart {
     /// The category.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<CategoryWord>,
-    /// A text that stands in the finding's summary or evidence.
+    /// A text in the finding's summary or evidence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Why. Critical findings are suppressed only with a reason.
@@ -145,7 +145,7 @@ pub struct SuppressPart {
     pub reason: Option<String>,
 }
 
-/// What scanning a file may cost.
+/// The resource limits of scans.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsPart {
@@ -153,25 +153,25 @@ pub struct LimitsPart {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "file_bytes")]
     #[schemars(range(min = 1, max = 33_554_432))]
     pub file_bytes: Option<u64>,
-    /// How long one file may take.
+    /// The timeout for one file.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 1, max = 600))]
     pub file_seconds: Option<u64>,
-    /// How much processor time one file may take.
+    /// The processor time for one file.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 1, max = 600))]
     pub cpu_seconds: Option<u64>,
-    /// How much memory a scanning process may take, in MiB.
+    /// The memory of a scanning process, in MiB.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "mebibytes")]
     #[schemars(range(min = 128, max = 65_536))]
     pub memory_mib: Option<u64>,
-    /// How many processes scan at once; one per core when left out.
+    /// The number of scanning processes; one per core by default.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "jobs")]
     #[schemars(range(min = 1, max = 256))]
     pub jobs: Option<u64>,
 }
 
-/// Whose name stands on comments.
+/// The names in comments and commits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IdentityPart {
@@ -185,7 +185,7 @@ pub struct IdentityPart {
     pub pipeline: Option<String>,
 }
 
-/// Where past reviews are kept.
+/// The store of past reviews.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StorePart {
@@ -195,22 +195,22 @@ pub struct StorePart {
     /// The database, instead of a file: `postgres://user@host/database`. Several machines may share one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<DatabaseUrl>,
-    /// What this machine is called by those who share the database, instead of its own name.
+    /// The name of this machine for servers that share the database, instead of its host name.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bot")]
     #[schemars(length(min = 1, max = 40))]
     pub machine: Option<String>,
-    /// Whether anything is kept at all.
+    /// Whether reviews are stored at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
 }
 
-/// How strict to be.
+/// The review profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProfileWord {
     /// Everything but nits.
     Strict,
-    /// What should be dealt with.
+    /// Findings that should be fixed.
     Balanced,
     /// Blockers only.
     Minimal,
@@ -226,7 +226,7 @@ impl From<ProfileWord> for Profile {
     }
 }
 
-/// How much is written on a pull request.
+/// The comments on a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ModeWord {
@@ -237,7 +237,7 @@ pub enum ModeWord {
     Enhanced,
 }
 
-/// What closes the gate.
+/// The severities that close the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FailOnWord {
@@ -265,7 +265,7 @@ impl From<FailOnWord> for FailOn {
     }
 }
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the words are those of `Severity`, where they are explained")]
@@ -297,7 +297,7 @@ impl From<SeverityWord> for Severity {
     }
 }
 
-/// What a finding is about.
+/// The category of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the words are those of `Category`, where they are explained")]
@@ -341,7 +341,7 @@ impl From<CategoryWord> for Category {
     }
 }
 
-/// A pattern of paths that is known to be one.
+/// A valid pattern of paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Pattern(String);
 
@@ -412,7 +412,7 @@ fn consensus<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error
     within(from, 1, 16)
 }
 
-// It stands in a heading that others look for, so it is plain text.
+// The name stands in a heading that scripts search for, so it is plain text.
 fn bot<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let name = String::deserialize(from)?;
     let plain = |character: char| character.is_alphanumeric() || " -_.".contains(character);
@@ -444,7 +444,7 @@ fn check_rule_name(name: &str) -> Result<(), String> {
 }
 
 impl File {
-    /// Adds another file's lists to these.
+    /// Appends the lists of another file.
     pub(super) fn append(&mut self, other: &Self) {
         let grow = |mine: &mut Option<Vec<Pattern>>, other: &Option<Vec<Pattern>>| {
             if let Some(other) = other {
@@ -492,12 +492,12 @@ impl File {
     }
 }
 
-/// A value as it stands behind `=`.
+/// A value as TOML.
 fn inline(value: &toml::Value) -> String {
     value.to_string()
 }
 
-/// Reads a file. `source` is what it is called in messages.
+/// Parses a file. `source` names it in messages.
 pub(super) fn parse(text: &str, source: &str) -> Result<File, Failure> {
     toml::from_str(text).map_err(|error| {
         let place = match error.span() {
@@ -517,10 +517,10 @@ fn position(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// Says in our words what the reader says in its own.
+/// Translates an error of the TOML parser.
 pub(super) fn explain(place: &str, message: &str) -> Failure {
     let message = message.trim().lines().next().unwrap_or_default();
-    // Both say what is wrong and then what is known, each name in backticks.
+    // Both messages list the wrong name and then the known ones, each in backticks.
     let (rest, is_key) = match (message.strip_prefix("unknown field `"), message.strip_prefix("unknown variant `")) {
         (Some(rest), _) => (rest, true),
         (None, Some(rest)) => (rest, false),
@@ -553,7 +553,7 @@ fn is_secret(key: &str) -> bool {
     ends.iter().any(|end| key == *end || key.ends_with(&format!("_{end}")) || key.ends_with(&format!("-{end}")))
 }
 
-/// The name that a misspelt one was meant to be.
+/// The known name that is closest to a misspelt one.
 pub(super) fn nearest<'a>(wrong: &str, names: &[&'a str]) -> Option<&'a str> {
     let scored = names.iter().map(|name| (strsim::jaro_winkler(wrong, name), *name));
     scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)

@@ -1,4 +1,4 @@
-//! Where GitHub is, and which app there is ours.
+//! The GitHub instance and the app.
 //!
 //! ```toml
 //! [github]
@@ -8,9 +8,9 @@
 //! public_url = "https://tollgate.example"
 //! ```
 //!
-//! All of it is the operator's: a repository's own file must not say whose key is shown to whom. `tollgate github setup`
-//! makes an app and keeps what belongs to it in the data folder, so that nothing has to be set here. Secrets are never
-//! read from this file: it names the files that hold them.
+//! Only the operator may set it: a repository's own file must not redirect the app's key. `tollgate github setup` creates
+//! an app and stores its credentials in the data folder, so that nothing has to be set here. Secrets are never read from
+//! this file: it names the files that hold them.
 
 use std::path::PathBuf;
 
@@ -20,28 +20,28 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::file::within;
 
-/// Where most people's GitHub is.
+/// The public GitHub.
 pub const URL: &str = "https://github.com";
 /// The variable that holds the secret which signs deliveries, instead of a file.
 pub const SECRET: &str = "TOLLGATE_GITHUB_WEBHOOK_SECRET";
-/// The variable that holds the secret before it while the two change places.
+/// The variable that holds the previous secret during a rotation.
 pub const OLD_SECRET: &str = "TOLLGATE_GITHUB_WEBHOOK_SECRET_OLD";
 
-/// Where GitHub is, as it is written. Never set in a repository.
+/// The GitHub instance and the app. Never set in a repository.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GithubPart {
-    /// Where it is; another than `https://github.com` for GitHub Enterprise.
+    /// The web URL; another than `https://github.com` for GitHub Enterprise.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "site")]
     pub url: Option<String>,
-    /// Where its API is, if not where that usually is.
+    /// The API URL, if it is not the default.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "address")]
     pub api_url: Option<String>,
-    /// The number of our app.
+    /// The app ID.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "app_id")]
     #[schemars(range(min = 1))]
     pub app_id: Option<u64>,
-    /// The name of our app in addresses, which people put behind `@`; asked of GitHub when left out.
+    /// The slug of the app, for mentions with `@`; fetched from GitHub by default.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "slug")]
     pub slug: Option<String>,
     /// The file that holds the app's private key.
@@ -50,69 +50,68 @@ pub struct GithubPart {
     /// The file that holds the secret which signs deliveries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_secret_file: Option<String>,
-    /// The name of our check; that of the bot in lower case when left out.
+    /// The name of the check run; the name of the bot in lower case by default.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "check_name")]
     #[schemars(length(min = 1, max = 100))]
     pub check_name: Option<String>,
-    /// Where GitHub reaches this server.
+    /// The public URL of this server.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "anywhere")]
     pub public_url: Option<String>,
-    /// Whether threads of findings that are resolved are resolved, too. GitHub wants the right to write to the
-    /// repository for that.
+    /// Whether threads of resolved findings are resolved, too. Requires write access to the contents of the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolve_threads: Option<bool>,
-    /// How many pull requests are worked on at once.
+    /// The number of pull requests that are processed concurrently.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "few")]
     #[schemars(range(min = 1, max = 64))]
     pub concurrency: Option<u64>,
-    /// How many pull requests of one repository are worked on at once, on all machines together; 0 for any number.
+    /// The concurrency limit per repository, on all machines together; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "many")]
     #[schemars(range(max = 10_000))]
     pub concurrency_per_repository: Option<u64>,
-    /// How many of one installation, on all machines together; 0 for any number.
+    /// The concurrency limit per installation, on all machines together; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "many")]
     #[schemars(range(max = 10_000))]
     pub concurrency_per_installation: Option<u64>,
-    /// How many reviews with models the pull requests of one repository get in 24 hours; 0 for as many as are asked for.
+    /// The quota of reviews with models per repository in 24 hours; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "daily")]
     #[schemars(range(max = 1_000_000))]
     pub model_reviews_per_repository: Option<u64>,
-    /// How many those of one author get, in all repositories of an installation; 0 for as many as are asked for.
+    /// The same quota per author, in all repositories of an installation; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "daily")]
     #[schemars(range(max = 1_000_000))]
     pub model_reviews_per_author: Option<u64>,
 }
 
-/// Where GitHub is, and which app there is ours.
+/// The GitHub instance and the app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Github {
-    /// Where it is, without a slash at the end.
+    /// The web URL, without a slash at the end.
     pub url: String,
-    /// Where its API is, if that was set.
+    /// The API URL, if it was set.
     pub api_url: Option<String>,
-    /// The number of our app, if it was set.
+    /// The app ID, if it was set.
     pub app_id: Option<u64>,
-    /// The name of our app in addresses, if it was set.
+    /// The slug of the app, if it was set.
     pub slug: Option<String>,
     /// The file that holds the app's private key, if it was set.
     pub private_key_file: Option<PathBuf>,
     /// The file that holds the secret which signs deliveries, if it was set.
     pub webhook_secret_file: Option<PathBuf>,
-    /// The name of our check, if it was set.
+    /// The name of the check run, if it was set.
     pub check_name: Option<String>,
-    /// Where GitHub reaches this server.
+    /// The public URL of this server.
     pub public_url: Option<String>,
-    /// Whether threads of findings that are resolved are resolved, too.
+    /// True to resolve the threads of resolved findings.
     pub resolve_threads: bool,
-    /// How many pull requests are worked on at once.
+    /// The number of pull requests that are processed concurrently.
     pub concurrency: usize,
-    /// How many pull requests of one repository are worked on at once, on all machines together; 0 for any number.
+    /// The concurrency limit per repository, on all machines together; 0 for no limit.
     pub concurrency_per_repository: u32,
-    /// How many of one installation, on all machines together; 0 for any number.
+    /// The concurrency limit per installation, on all machines together; 0 for no limit.
     pub concurrency_per_installation: u32,
-    /// How many reviews with models the pull requests of one repository get in 24 hours; 0 for as many as are asked for.
+    /// The quota of reviews with models per repository in 24 hours; 0 for no limit.
     pub model_reviews_per_repository: u32,
-    /// How many those of one author get, in all repositories of an installation; 0 for as many as are asked for.
+    /// The same quota per author, in all repositories of an installation; 0 for no limit.
     pub model_reviews_per_author: u32,
 }
 
@@ -138,7 +137,7 @@ impl Default for Github {
 }
 
 impl Github {
-    /// The name of our check: the one that was set, or that of the bot in lower case.
+    /// The name of the check run: the one that was set, or that of the bot in lower case.
     #[must_use]
     pub fn check_name(&self, bot: &str) -> String {
         self.check_name.clone().unwrap_or_else(|| bot.to_lowercase())
@@ -165,7 +164,7 @@ impl Github {
     }
 }
 
-/// Reads an address to which a key is sent: encrypted, unless it is this machine.
+/// Parses a URL to which a key is sent: HTTPS, unless it is a loopback address.
 pub fn parse_site(text: &str) -> Result<String, String> {
     let url = parse_address(text)?;
     let host = url.split("://").nth(1).unwrap_or_default();
@@ -175,7 +174,7 @@ pub fn parse_site(text: &str) -> Result<String, String> {
     Ok(url)
 }
 
-/// Reads the address at which GitHub reaches us; whoever is there proves by a signature who they are.
+/// Parses the public URL of this server; HTTP is fine, since deliveries are signed.
 pub fn parse_public(text: &str) -> Result<String, String> {
     let url = text.trim().trim_end_matches('/');
     let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
@@ -237,7 +236,7 @@ fn slug<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
     }
 }
 
-// Rules of branches name it, so it is plain text.
+// Branch protection rules name it, so it is plain text.
 fn check_name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let name = String::deserialize(from)?;
     let is_plain = |character: char| character.is_alphanumeric() || " -_./".contains(character);

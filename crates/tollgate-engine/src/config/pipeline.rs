@@ -1,4 +1,4 @@
-//! How the board works: who implements, how much at once, and what it may cost.
+//! The pipeline of the board: implementer, concurrency and budgets.
 //!
 //! ```toml
 //! [pipeline]
@@ -6,7 +6,7 @@
 //! at_once = 2
 //! ```
 //!
-//! All of it is the operator's: a repository's own file must not say who works on it with which rights.
+//! Only the operator may set it: a repository's own file must not choose an agent and its permissions.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::file::within;
 
-/// How the board works, as it is written. Never set in a repository.
+/// The pipeline of the board. Never set in a repository.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PipelinePart {
-    /// Who implements features: a known agent, or one from `[reviewer.NAME]` that has an `agent` or a `command`.
+    /// The implementer: a preset agent, or one from `[reviewer.NAME]` that has an `agent` or a `command`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Another model for the reviews than for the work, where reviewers take one.
@@ -34,22 +34,22 @@ pub struct PipelinePart {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "few")]
     #[schemars(range(min = 1, max = 64))]
     pub reviews_at_once: Option<u64>,
-    /// How many rounds there are until a person decides.
+    /// The iteration budget, after which the feature is paused for a person.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "rounds")]
     #[schemars(range(min = 1, max = 3))]
     pub rounds: Option<u64>,
-    /// How long an agent may take for one round, in minutes.
+    /// The timeout of an agent for one iteration, in minutes.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "minutes")]
     #[schemars(range(min = 1, max = 1_440))]
     pub minutes: Option<u64>,
-    /// How long it may be silent, in minutes.
+    /// The idle timeout of an agent, in minutes.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "minutes")]
     #[schemars(range(min = 1, max = 1_440))]
     pub idle_minutes: Option<u64>,
     /// US dollars for one feature, work and reviews together.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     pub usd: Option<f64>,
-    /// Whether the project's hooks have a say in commits.
+    /// Whether the project's git hooks are run for commits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hooks: Option<bool>,
     /// The folder of a project that holds its features.
@@ -68,7 +68,7 @@ pub struct Pipeline {
     pub at_once: usize,
     /// How many reviews are made at once.
     pub reviews_at_once: usize,
-    /// How many rounds there are until a person decides.
+    /// The iteration budget, after which the feature is paused for a person.
     pub rounds: u32,
     /// How long an agent may take for one round.
     pub time: Duration,
@@ -76,7 +76,7 @@ pub struct Pipeline {
     pub idle: Duration,
     /// US dollars for one feature.
     pub usd: Option<f64>,
-    /// Whether the project's hooks have a say in commits.
+    /// Whether the project's git hooks are run for commits.
     pub hooks: bool,
     /// The folder of a project that holds its features.
     pub dir: String,

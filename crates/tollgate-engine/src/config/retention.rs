@@ -1,4 +1,4 @@
-//! How long a server keeps what it stored.
+//! The retention of stored data.
 //!
 //! ```toml
 //! [retention]
@@ -6,51 +6,51 @@
 //! events = 7
 //! ```
 //!
-//! In days; 0 keeps it for ever. Whoever runs the server decides: a repository's own file cannot have anything forgotten.
+//! In days; 0 keeps data forever. Only the operator may set it: a repository's own file cannot have data deleted.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::file::within;
 
-/// How long a server keeps what it stored, in days, as it is written. Never set in a repository.
+/// The retention of stored data, in days. Never set in a repository.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetentionPart {
-    /// Reviews with their findings, unless something that is open needs them.
+    /// Reviews with their findings, unless an open pull request or feature needs them.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "days")]
     #[schemars(range(max = 36_500))]
     pub reviews: Option<u64>,
-    /// The diffs of features that are over.
+    /// The diffs of finished features.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "days")]
     #[schemars(range(max = 36_500))]
     pub diffs: Option<u64>,
-    /// What GitHub delivered, and what was posted there.
+    /// Deliveries of GitHub, and outbox entries that were published.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "some_days")]
     #[schemars(range(min = 3, max = 36_500))]
     pub deliveries: Option<u64>,
-    /// What happened, for those who watch.
+    /// Events of the event log.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "days")]
     #[schemars(range(max = 36_500))]
     pub events: Option<u64>,
-    /// Pull requests that were closed.
+    /// Closed pull requests.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "days")]
     #[schemars(range(max = 36_500))]
     pub pulls: Option<u64>,
 }
 
-/// How long a server keeps what it stored, in days; 0 for ever.
+/// The retention of stored data, in days; 0 for forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Reviews with their findings, unless something that is open needs them.
+    /// Reviews with their findings, unless an open pull request or feature needs them.
     pub reviews: u64,
-    /// The diffs of features that are over.
+    /// The diffs of finished features.
     pub diffs: u64,
-    /// What GitHub delivered, and what was posted there.
+    /// Deliveries of GitHub, and outbox entries that were published.
     pub deliveries: u64,
-    /// What happened, for those who watch.
+    /// Events of the event log.
     pub events: u64,
-    /// Pull requests that were closed.
+    /// Closed pull requests.
     pub pulls: u64,
 }
 
@@ -84,7 +84,7 @@ fn days<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     within(from, 0, 36_500)
 }
 
-// GitHub delivers once more for three days, and what came already must be known as long.
+// GitHub redelivers for three days, so the ids of deliveries must be kept as long for deduplication.
 fn some_days<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     within(from, 3, 36_500)
 }

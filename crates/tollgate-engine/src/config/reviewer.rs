@@ -1,4 +1,4 @@
-//! Reviewers that think: which there are, how they are reached, and what they may cost.
+//! Models and agents as reviewers: presets, connections and budgets.
 //!
 //! ```toml
 //! [review]
@@ -10,9 +10,8 @@
 //! model = "qwen3-coder"
 //! ```
 //!
-//! The presets need no table: `claude` is the agent of that name, `anthropic` the service. What starts a program,
-//! names an address or names a key is never taken from a repository's file: whoever wrote the change could have
-//! written that, too.
+//! The presets need no table: `claude` is the agent of that name, `anthropic` the service. Keys that start a program, name
+//! an address or name a key are never read from a repository's file, because the reviewed change could contain them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,10 +23,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::file::{Pattern, nearest, within};
 use crate::failure::{self, Failure};
 
-/// The name of the embedded reviewer, which always looks.
+/// The name of the embedded reviewer, which always runs.
 pub const EMBEDDED: &str = "rules";
 
-/// One reviewer as it is written. Exactly one of `provider`, `agent`, `command` and `base_url` says what it is.
+/// The table of one reviewer. Exactly one of `provider`, `agent`, `command` and `base_url` is set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReviewerPart {
@@ -40,10 +39,10 @@ pub struct ReviewerPart {
     /// Your own program and its arguments; `{prompt}` stands for a file with the prompt. Never set in a repository.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "command")]
     pub command: Option<Vec<String>>,
-    /// Where a service is, or another place for a known one. Never set in a repository.
+    /// The base URL of a service. Never set in a repository.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "base_url")]
     pub base_url: Option<String>,
-    /// What is spoken at `base_url`.
+    /// The protocol at `base_url`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<ProtocolWord>,
     /// The model.
@@ -55,14 +54,14 @@ pub struct ReviewerPart {
     /// A file that holds the key. Never set in a repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<String>,
-    /// How an answer in our schema is asked for.
+    /// How structured output is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured: Option<StructuredWord>,
-    /// The most that one answer may be.
+    /// The limit on output tokens of one answer.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "output_tokens")]
     #[schemars(range(min = 16, max = 200_000))]
     pub max_output_tokens: Option<u64>,
-    /// How often it is asked the same, to see what it says each time.
+    /// The number of passes over the same change.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "passes")]
     #[schemars(range(min = 1, max = 8))]
     pub passes: Option<u64>,
@@ -72,18 +71,18 @@ pub struct ReviewerPart {
     /// US dollars for a million tokens written. Never set in a repository.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     pub price_output: Option<f64>,
-    /// How your own program is given the prompt.
+    /// How your own program gets the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptWord>,
-    /// What your own program prints.
+    /// The output format of your own program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputWord>,
-    /// Environment variables that an agent is given beside the usual ones. Never set in a repository.
+    /// Environment variables that are passed to an agent beside the usual ones. Never set in a repository.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "variables")]
     pub env: Option<Vec<String>>,
 }
 
-/// What a review by models may cost, all reviewers together.
+/// The budget of a review by models, all reviewers together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetPart {
@@ -94,11 +93,11 @@ pub struct BudgetPart {
     /// US dollars.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     pub usd: Option<f64>,
-    /// Seconds until an answer must be there.
+    /// The timeout of a review, in seconds.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 1, max = 86_400))]
     pub seconds: Option<u64>,
-    /// Seconds without a sign of life after which a call is given up.
+    /// The idle timeout of a call, in seconds.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 1, max = 86_400))]
     pub idle_seconds: Option<u64>,
@@ -106,23 +105,23 @@ pub struct BudgetPart {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "call_tokens")]
     #[schemars(range(min = 200, max = 1_000_000))]
     pub call_tokens: Option<u64>,
-    /// Calls at a time.
+    /// Parallel calls.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "parallel")]
     #[schemars(range(min = 1, max = 64))]
     pub parallel: Option<u64>,
 }
 
-/// What reviewers are told of some files.
+/// An instruction to models and agents about some files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InstructionPart {
     /// The files, by patterns as in `.gitignore`.
     pub paths: Vec<Pattern>,
-    /// What to look for in them.
+    /// The instruction.
     pub text: String,
 }
 
-/// Services that are known by name.
+/// Preset services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the words are names")]
@@ -137,7 +136,7 @@ pub enum ProviderWord {
     Xai,
 }
 
-/// Agents that are known by name.
+/// Preset agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the words are names")]
@@ -151,7 +150,7 @@ pub enum AgentWord {
     Aider,
 }
 
-/// What is spoken with a service.
+/// The protocol of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the words are names")]
@@ -161,7 +160,7 @@ pub enum ProtocolWord {
     Gemini,
 }
 
-/// How an answer in our schema is asked for.
+/// How structured output is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StructuredWord {
@@ -173,7 +172,7 @@ pub enum StructuredWord {
     None,
 }
 
-/// How a program is given the prompt.
+/// How a program gets the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PromptWord {
@@ -184,7 +183,7 @@ pub enum PromptWord {
     File,
 }
 
-/// What a program prints.
+/// The output format of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputWord {
@@ -197,37 +196,37 @@ pub enum OutputWord {
     Jsonl,
 }
 
-/// A reviewer, ready to be set up.
+/// A configured reviewer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// How it is written down, with the preset filled in.
+    /// Its table, with the values of the preset.
     pub part: ReviewerPart,
 }
 
 impl Chosen {
-    /// True for a program that looks around in the files.
+    /// True for an agent, which explores the files.
     #[must_use]
     pub fn is_agent(&self) -> bool {
         self.part.command.is_some() || self.part.agent.is_some()
     }
 }
 
-/// What a review by models may cost.
+/// The budget of a review by models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     /// Tokens that are sent.
     pub tokens: usize,
     /// US dollars.
     pub usd: Option<f64>,
-    /// How long until an answer must be there.
+    /// The timeout of a review.
     pub time: Duration,
-    /// How long a call may be without a sign of life.
+    /// The idle timeout of a call.
     pub idle: Duration,
     /// Tokens of the change in one call.
     pub call_tokens: Option<usize>,
-    /// Calls at a time.
+    /// Parallel calls.
     pub parallel: usize,
 }
 
@@ -257,7 +256,7 @@ impl Budget {
 }
 
 impl BudgetPart {
-    /// The same with nothing beyond what another allows, where it says something.
+    /// Caps the budget by another one.
     pub(super) fn within(&self, own: &Self) -> Self {
         let least = |value: Option<u64>, own: Option<u64>| value.map(|value| own.map_or(value, |own| value.min(own)));
         Self {
@@ -286,7 +285,7 @@ impl ReviewerPart {
         set.into_iter().filter(|(_, set)| *set).map(|(name, _)| name)
     }
 
-    /// Says what is wrong with the fields taken together.
+    /// Validates the combination of fields.
     pub(super) fn check(&self) -> Result<(), String> {
         let kinds = [
             ("provider", self.provider.is_some()),
@@ -342,7 +341,7 @@ enum Preset {
 }
 
 /// The reviewers that need no table, by name.
-pub fn presets() -> impl Iterator<Item = Chosen> {
+pub(crate) fn presets() -> impl Iterator<Item = Chosen> {
     PRESETS.iter().map(|(name, preset)| {
         let part = match *preset {
             Preset::Agent(agent) => ReviewerPart { agent: Some(agent), ..ReviewerPart::default() },
@@ -410,7 +409,7 @@ fn is_variable(name: &str) -> bool {
         && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
-// The value is not shown: where somebody put a key itself, it would be.
+// The value is not shown, because it could be a key that was put here by mistake.
 const NOT_A_VARIABLE: &str =
     "expected the name of an environment variable in capitals, as `ANTHROPIC_API_KEY`, not a key";
 

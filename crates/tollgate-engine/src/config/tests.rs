@@ -1,4 +1,4 @@
-//! What configuration files mean and how mistakes in them are said.
+//! Tests of configuration files and of the error messages about them.
 
 use insta::assert_snapshot;
 use tollgate_core::intent::Intent;
@@ -231,7 +231,7 @@ fn a_repository_cannot_say_where_the_memory_is() {
 }
 
 #[test]
-fn who_says_last_where_the_memory_is_is_right() {
+fn the_last_layer_that_sets_the_store_wins() {
     let layer =
         |source: &str, text: &str| Layer { source: source.to_owned(), values: file::parse(text, source).unwrap() };
     let (file, database) = ("store.path = 'a.db'", "store.database = 'postgres://ann:s3cret@db/toll'");

@@ -1,4 +1,4 @@
-//! When to ask again.
+//! The retry policy: exponential backoff with jitter, and `Retry-After` headers.
 //!
 //! ```text
 //! retry-after: 120        retry-after: Fri, 31 Dec 1999 23:59:59 GMT        retry-after-ms: 1500
@@ -9,21 +9,21 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::HeaderMap;
 
-/// No wait of our own is longer; what the other side asks for is kept.
+/// The longest backoff; a `Retry-After` of the service may be longer.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// How long the other side asks to be left alone.
+/// The delay that the service requests.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let millis = text("retry-after-ms").and_then(|text| text.parse().ok()).map(|millis: f64| millis / 1000.0);
     let after = text("retry-after");
     let seconds = millis.or_else(|| after.and_then(|text| text.parse().ok())).filter(|seconds| *seconds >= 0.0);
     let counted = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
-    // A time that has passed asks for nothing.
+    // A date in the past requests no delay.
     counted.or_else(|| after.and_then(http_date).map(|date| date.duration_since(now).unwrap_or_default()))
 }
 
-/// How long to wait of our own accord before the next try: up to twice as long each time, and never all at once.
+/// The exponential backoff before the next attempt, with jitter against thundering herds.
 pub(crate) fn delay(first: Duration, n_tries: u32) -> Duration {
     let longest = first.saturating_mul(1 << n_tries.saturating_sub(1).min(16)).min(MAX_WAIT);
     longest.mul_f64(jitter())
@@ -35,7 +35,7 @@ fn jitter() -> f64 {
     bits as f64 / (1u64 << 53) as f64
 }
 
-/// Reads `Fri, 31 Dec 1999 23:59:59 GMT`, the one form that may be sent today.
+/// Parses `Fri, 31 Dec 1999 23:59:59 GMT`, the one form that RFC 9110 permits senders.
 pub(crate) fn http_date(text: &str) -> Option<SystemTime> {
     let text = text.split_once(", ")?.1.strip_suffix(" GMT")?;
     let mut words = text.split(' ');
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_wait_asks_for_nothing() {
+    fn an_invalid_header_requests_no_delay() {
         for value in [
             "",
             "soon",

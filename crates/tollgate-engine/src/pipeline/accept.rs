@@ -96,7 +96,7 @@ struct Filter<'a> {
 }
 
 impl Filter<'_> {
-    /// Merges and weighs findings, and withholds those that are suppressed, outvoted or below the floor.
+    /// Merges and weighs findings, and withholds the suppressed, the outvoted and the ones below the floor.
     fn apply(
         &self,
         findings: Vec<Finding>,

@@ -13,7 +13,7 @@ use crate::forge::local::{FetchOptions, Known};
 /// Which files of a change are fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FetchScope {
-    /// Only those that the prior review has not seen as they are.
+    /// Only files whose content the prior review has not seen.
     UnseenFiles,
     /// All of them.
     AllFiles,

@@ -115,8 +115,7 @@ impl SinceLast {
     }
 
     /// True when the prior review had findings, so that there is something to compare with.
-    #[must_use]
-    pub fn had_findings(&self) -> bool {
+    pub(crate) fn had_findings(&self) -> bool {
         self.n_withheld > 0 || !self.still_open.is_empty() || !self.resolved.is_empty()
     }
 }
@@ -307,7 +306,7 @@ impl MappedPrior {
         self.map.path(file, Side::Right)
     }
 
-    /// The findings of the prior review, those that counted and those that were suppressed.
+    /// The findings of the prior review, counted or suppressed.
     pub(super) fn found(&self) -> impl Iterator<Item = &Finding> {
         let suppressed = self.review.withheld.iter().filter(|held| matches!(held.why, Withheld::Suppressed { .. }));
         self.review.findings.iter().chain(suppressed.map(|held| &held.finding))

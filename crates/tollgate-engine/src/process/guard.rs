@@ -48,7 +48,7 @@ pub(crate) const NOT_STARTED: u8 = 126;
 
 /// Runs this process as a guard until the agent has ended and the lifeline is closed.
 ///
-/// `args` are those that follow [`GUARD_ARGUMENT`]. The result is the exit code, that of the agent.
+/// `args` follow [`GUARD_ARGUMENT`]. The result is the exit code, that of the agent.
 #[must_use]
 pub fn guard_main(args: &[OsString]) -> u8 {
     let Some(args) = GuardArgs::of_arguments(args) else {

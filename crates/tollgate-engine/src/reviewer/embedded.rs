@@ -183,8 +183,7 @@ impl Part<'_> {
 /// True when a rule could need the paths of the repository, which costs a git process to list.
 ///
 /// Rules ask about fixes (is there a test?), manifests (is there a lock file?) and imports (is it a library?).
-#[must_use]
-pub fn asks_for_paths(change: &Change, declared: ChangeContext<'_>) -> bool {
+pub(crate) fn asks_for_paths(change: &Change, declared: ChangeContext<'_>) -> bool {
     let takes_away = |path: &[u8]| [&b".rs"[..], b".py", b".go"].iter().any(|end| path.ends_with(end));
     declared.paths.is_empty()
         && (declared.fix

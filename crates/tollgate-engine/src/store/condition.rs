@@ -70,7 +70,7 @@ fn check_rights(place: &Location, connection: &Connection, n_pending: usize) -> 
     let may_make: bool = connection.query_row(sql, (), |row| row.get(0)).map_err(failed)?;
     if n_pending > 0 && !may_make {
         let problem = "no table can be made in the schema that is found first";
-        return Err(failure::no_right_in_database(&place.to_string(), problem));
+        return Err(failure::database_permission_denied(&place.to_string(), problem));
     }
     let sql = "SELECT CAST(min(tablename) AS TEXT) FROM pg_tables \
                WHERE schemaname = current_schema() AND tablename IN ('run', 'finding', 'feature', 'event', 'pull', 'post') \
@@ -82,7 +82,7 @@ fn check_rights(place: &Location, connection: &Connection, n_pending: usize) -> 
     match closed {
         Some(table) => {
             let problem = format!("the table `{table}` cannot be both read and written");
-            Err(failure::no_right_in_database(&place.to_string(), &problem))
+            Err(failure::database_permission_denied(&place.to_string(), &problem))
         }
         None => Ok(()),
     }

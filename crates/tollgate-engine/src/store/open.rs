@@ -246,13 +246,13 @@ fn explain_server(shown: &str, error: &Error) -> Failure {
         return failure::damaged_database(shown, problem);
     }
     if is(&[SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]) {
-        return failure::no_entry_to_database(shown, &error.to_string());
+        return failure::database_login_failed(shown, &error.to_string());
     }
     if is(&[SqlState::INVALID_CATALOG_NAME]) {
         return failure::no_such_database(shown);
     }
     if is(&[SqlState::INSUFFICIENT_PRIVILEGE]) {
-        return failure::no_right_in_database(shown, &error.to_string());
+        return failure::database_permission_denied(shown, &error.to_string());
     }
     if is(&[SqlState::LOCK_NOT_AVAILABLE, SqlState::QUERY_CANCELED]) {
         return failure::busy_database(shown);

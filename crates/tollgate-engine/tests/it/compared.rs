@@ -1,4 +1,4 @@
-//! What is compared with what, in every kind of repository.
+//! Both sides of the comparison, in every kind of repository.
 
 use insta::assert_snapshot;
 use tollgate_core::change::Change;

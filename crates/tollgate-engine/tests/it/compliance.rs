@@ -1,6 +1,6 @@
-//! What was asked for, through a whole review: asked about, answered, and weighed.
+//! Acceptance criteria through a whole review: asked, answered, and weighed.
 //!
-//! What reviewers are asked is planned first, and then played again with the answers of a test.
+//! The questions are planned first, and then replayed with the answers of a test.
 
 use serde_json::json;
 use tollgate_core::answer::Decision;
@@ -148,7 +148,7 @@ fn at_a_gate_a_rejection_with_a_reason_is_heard() {
 }
 
 #[test]
-fn without_criteria_nobody_is_asked_for_any() {
+fn without_criteria_reviewers_are_not_asked_for_any() {
     let reviewed = review(&[], ReviewContext::Gate, &|_, _| answers("approved", &[("C1", "yes", "b.txt:1")]));
     assert!(reviewed.sent.iter().all(|call| !call.system.contains("criteria") && !call.shared.contains("criteria")));
     assert_eq!(told(&reviewed), [""; 0]);

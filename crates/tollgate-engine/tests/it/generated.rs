@@ -1,4 +1,4 @@
-//! Files that a repository calls generated: by what it said before the change, and nothing else.
+//! Files that the attributes of the base mark as generated; attributes of the change do not count.
 
 use tollgate_core::change::Change;
 use tollgate_core::coverage::HunkStatus;
@@ -41,7 +41,7 @@ fn check(before: &[(&str, &str)], after: &[(&str, &str)], expected: &str) {
 }
 
 #[test]
-fn what_the_base_calls_generated_is_and_what_it_does_not_is_not() {
+fn only_the_attributes_of_the_base_mark_files_as_generated() {
     let says = "api/*.conf linguist-generated\n*.lock -linguist-generated\nold.conf linguist-generated=false\n";
     check(
         &[(".gitattributes", says)],
@@ -80,14 +80,14 @@ fn an_attribute_that_is_taken_away_was_there() {
 }
 
 #[test]
-fn what_is_not_part_of_the_repository_calls_nothing_generated() {
+fn attributes_outside_of_the_repository_mark_nothing_as_generated() {
     let scratch =
         scratch(&[(".gitattributes", "a.conf linguist-generated\n")], &[("a.conf", "a\n"), ("b.conf", "b\n")]);
     let found = || generated(&scratch.fetch(Trigger::Default).unwrap());
     std::fs::create_dir_all(scratch.beside("home/.config/git")).unwrap();
     std::fs::write(scratch.beside("home/.config/git/attributes"), "* linguist-generated\n").unwrap();
     assert_eq!(found(), "a.conf");
-    // What stands in the git folder holds before all else, and whoever works there can write it.
+    // Attributes in the git folder take precedence, but an agent can write them, so they do not count.
     scratch.write(".git/info/attributes", "* linguist-generated\n");
     assert_eq!(found(), "");
 }

@@ -57,7 +57,7 @@ fn owned(names: &[&str]) -> Vec<String> {
 const ALL: [&str; 5] = ["a.txt", "b.txt", "here.txt", "new.txt", "weiß [x]*.txt"];
 
 #[test]
-fn what_is_known_is_named_and_the_rest_is_read() {
+fn known_files_are_named_and_the_rest_is_fetched() {
     check(&[], &ALL, &[]);
     check(&["a.txt", "new.txt"], &["b.txt", "here.txt", "weiß [x]*.txt"], &["a.txt", "new.txt"]);
     check(&["a.txt", "b.txt", "here.txt", "new.txt"], &["weiß [x]*.txt"], &["a.txt", "b.txt", "here.txt", "new.txt"]);
@@ -65,7 +65,7 @@ fn what_is_known_is_named_and_the_rest_is_read() {
 }
 
 #[test]
-fn what_is_read_is_what_is_read_of_the_whole_change() {
+fn fetched_files_are_the_same_as_in_the_whole_change() {
     let scratch = scratch();
     let whole = fetch(&scratch, range("start..HEAD"), &[], None);
     let part = fetch(&scratch, range("start..HEAD"), &["a.txt", "new.txt"], None);

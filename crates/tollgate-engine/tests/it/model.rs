@@ -47,7 +47,7 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let base_url = lines.find_map(|line| line.unwrap().strip_prefix("READY ").map(str::to_owned));
         let base_url = base_url.expect("the model's server ended before it was ready");
-        // What it prints later may fill no pipe.
+        // Later output must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, base_url }
     }

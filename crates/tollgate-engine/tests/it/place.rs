@@ -23,7 +23,7 @@ impl Place {
         if server().is_some() { Self::on_server() } else { Self::file() }
     }
 
-    /// A new file, for what is only true of files.
+    /// A new file, for tests of SQLite alone.
     pub(crate) fn file() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), database: None }
     }
@@ -53,7 +53,7 @@ impl Place {
         self.folder.path().join("deep/tollgate.db")
     }
 
-    /// A folder for whatever else there is.
+    /// A folder for other files of the test.
     pub(crate) fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
@@ -63,7 +63,7 @@ impl Place {
         self.database.is_some()
     }
 
-    /// Does something to the database behind the back of whoever uses it.
+    /// Changes the database by another connection.
     pub(crate) fn carry_out(&self, sql: &str) -> Result<(), String> {
         match &self.database {
             Some((_, address)) => carry_out(address, sql),

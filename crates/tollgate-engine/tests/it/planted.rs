@@ -266,11 +266,11 @@ fn settings_of_the_worktree_run_nothing() {
 }
 
 #[test]
-fn nothing_is_fetched_and_nobody_is_asked_for_a_password() {
+fn git_neither_fetches_nor_asks_for_a_password() {
     for (key, url) in [("core.sshCommand", "ssh://example.invalid/x"), ("url.ext::EVIL .insteadOf", "x:")] {
         let trap = Trap::new();
         let blob = trap.feature.git(&["rev-parse", "HEAD:a.txt"]);
-        // It must not wait for whoever called it.
+        // It must not block its caller.
         std::fs::write(&trap.evil, format!("#!/bin/sh\ntouch {}\nexit 1\n", trap.trace.display())).unwrap();
         let key = key.replace("EVIL", &trap.evil);
         for (key, value) in [

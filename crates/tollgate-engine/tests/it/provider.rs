@@ -34,7 +34,7 @@ fn question() -> Question {
     Question { system: text("system"), shared: text("shared"), part: text("part"), schema, repair: None }
 }
 
-/// A call and what was heard of it.
+/// A call and its progress events.
 struct Call {
     asked: Result<Reply, CallFailure>,
     heard: Vec<CallProgress>,
@@ -52,7 +52,7 @@ fn ask_once(connection: Connection) -> Call {
     ask(&Provider::new(connection, &Net::new()).unwrap(), LIMIT, &CancellationToken::new())
 }
 
-/// What has to come of a fault, and how often it may be tried.
+/// The expected failure of a fault, and the number of attempts.
 fn expected(fault: Fault) -> (Result<StopReason, FailureCause>, u32) {
     match fault {
         Fault::Refused | Fault::Internal | Fault::BadGateway => (Err(FailureCause::Unavailable), 3),
@@ -152,7 +152,7 @@ fn a_stream_without_its_end_mark_is_no_answer() {
 }
 
 #[test]
-fn what_passes_is_tried_again() {
+fn transient_failures_are_retried() {
     let fine = Act::Answer("fine".to_owned());
     let server = FaultServer::playing(vec![Act::Fail(Fault::Overloaded), Act::Raw(String::new()), fine]);
     let call = ask_once(connection(Protocol::Anthropic, &server));
@@ -168,7 +168,7 @@ fn what_passes_is_tried_again() {
 }
 
 #[test]
-fn who_asks_to_be_left_alone_for_longer_than_there_is_time_is_left_alone() {
+fn a_retry_after_beyond_the_deadline_ends_the_call() {
     let head = "HTTP/1.1 429 No\r\nretry-after: 300\r\ncontent-length: 0\r\n\r\n";
     let server = FaultServer::playing(vec![Act::Raw(head.to_owned())]);
     let call = ask_once(connection(Protocol::OpenAi, &server));

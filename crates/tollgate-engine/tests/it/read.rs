@@ -6,7 +6,7 @@ use tollgate_engine::forge::local::{FetchOptions, Local, Trigger};
 
 use crate::scratch::{Scratch, range};
 
-/// Each file with its status and lines, then what was left out and noted.
+/// Each file with its status and lines, then the omitted files and the notes.
 fn shown(change: &Change) -> String {
     let mut lines: Vec<String> = change
         .files

@@ -61,7 +61,7 @@ fn every_hunk_is_accounted_for() {
 }
 
 #[test]
-fn what_was_not_looked_at_keeps_the_review_from_approving() {
+fn an_incomplete_review_does_not_approve() {
     let scratch = Scratch::with_commit();
     scratch.write("large.txt", "line\n".repeat(1000));
     scratch.write(FILE_NAME, "[review]\nmax_diff_bytes = 1000\n[paths]\nexclude = ['.tollgate.toml']\n");
@@ -124,7 +124,7 @@ fn said(reviewed: &Reviewed) -> String {
 const CONFLICT: &str = "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n";
 
 #[test]
-fn what_the_repository_held_before_is_known_to_the_rules() {
+fn rules_know_the_files_of_the_base() {
     let scratch = Scratch::with_commit();
     scratch.commit("package.json", "{\n  \"dependencies\": {\n    \"left\": \"1.0.0\"\n  }\n}\n");
     scratch.write("package.json", "{\n  \"dependencies\": {\n    \"left\": \"2.0.0\"\n  }\n}\n");
@@ -136,7 +136,7 @@ fn what_the_repository_held_before_is_known_to_the_rules() {
 }
 
 #[test]
-fn suppressed_findings_are_listed_with_who_said_so() {
+fn suppressed_findings_are_listed_with_their_source() {
     let scratch = Scratch::with_commit();
     scratch.write("a.conf", format!("# tollgate:ignore conflict-marker shown on purpose\n{CONFLICT}"));
     scratch.write("b.conf", CONFLICT);
@@ -268,7 +268,7 @@ fn review_pull(scratch: &Scratch, title: &str, trusts_author: bool) -> Reviewed 
 }
 
 #[test]
-fn the_marks_of_a_pull_request_do_not_count_and_its_tags_only_from_who_may_write() {
+fn marks_of_a_pull_request_do_not_count_and_tags_only_of_authors_with_write_access() {
     let scratch = Scratch::with_commit();
     scratch.git(&["checkout", "-q", "-b", "work"]);
     scratch.commit("a.conf", format!("# tollgate:ignore conflict-marker shown on purpose\n{CONFLICT}"));

@@ -63,7 +63,7 @@ impl Scratch {
         self.git(&["commit", "-q", "-m", path]);
     }
 
-    /// Runs plain git here and gives back what it printed.
+    /// Runs git here and returns its output.
     #[track_caller]
     pub(crate) fn git(&self, args: &[&str]) -> String {
         self.git_in(&self.dir, args)

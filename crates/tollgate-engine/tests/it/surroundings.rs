@@ -7,7 +7,7 @@ use tollgate_engine::forge::local::{FetchOptions, Local, Trigger};
 
 use crate::scratch::{Scratch, range};
 
-/// What is said before the change, as `path=text`.
+/// The guidance files of the base, as `path=text`.
 #[track_caller]
 fn guidance(scratch: &Scratch, trigger: Trigger) -> Vec<String> {
     let mut local = Local::open(&scratch.dir, trigger, scratch.environment()).unwrap();
@@ -17,7 +17,7 @@ fn guidance(scratch: &Scratch, trigger: Trigger) -> Vec<String> {
 }
 
 #[test]
-fn what_the_change_says_about_the_project_is_not_heard() {
+fn guidance_in_the_change_is_ignored() {
     let scratch = Scratch::with_commit();
     scratch.commit("CLAUDE.md", "old\n");
     scratch.commit(".automaker/context/rules.md", "rules\n");
@@ -35,7 +35,7 @@ fn what_the_change_says_about_the_project_is_not_heard() {
 }
 
 #[test]
-fn what_is_too_large_a_link_or_a_folder_is_left_out() {
+fn large_files_links_and_folders_are_left_out() {
     let scratch = Scratch::with_commit();
     scratch.commit("CLAUDE.md", "x".repeat(1_001));
     scratch.commit("AGENTS.md/x", "x");
@@ -47,7 +47,7 @@ fn what_is_too_large_a_link_or_a_folder_is_left_out() {
     assert_eq!(guidance(&scratch, Trigger::Worktree), [""; 0]);
 }
 
-/// The files below a folder with their texts; `*` for what can be executed.
+/// The files below a folder with their texts; `*` marks executables.
 fn files(folder: &Path) -> BTreeMap<String, String> {
     use std::os::unix::fs::PermissionsExt as _;
     let mut found = BTreeMap::new();

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use super::*;
 
-/// What is read of an agent's output, and what was told on the way, in a few lines.
+/// Parses an agent's output; the answer and the events, in a few lines.
 fn read(form: Form, output: &str) -> String {
     read_with(form, output, None)
 }
@@ -266,7 +266,7 @@ fn too_much_is_noticed_while_it_comes() {
     assert!((0..100).all(|_| reader.take(b"{\"a\":1}\n", &|_| {})), "lines that are done with do not count");
 }
 
-/// What is read of the work of an agent, and what it said on the way.
+/// Parses the output of an implementer; the result and the events.
 fn worked(form: Form, output: &str) -> String {
     let told = RefCell::new(Vec::new());
     let mut reader = Reader::of_work(form, 10_000);
@@ -357,7 +357,7 @@ fn of_a_long_text_the_end_is_the_last_message() {
 }
 
 #[test]
-fn what_is_no_name_of_a_session_is_not_kept() {
+fn an_invalid_session_id_is_ignored() {
     let init = |name: &str| format!("{}\n", serde_json::json!({"type": "thread.started", "thread_id": name}));
     for strange in ["", "--yes", "a b", "a\nb", "$(x)", &"a".repeat(129)] {
         let read = worked(Form::Codex, &init(strange));

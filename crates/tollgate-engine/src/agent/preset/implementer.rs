@@ -36,7 +36,7 @@ const CLAUDE_COMMANDS: [&str; 24] = [
     "git log",
 ];
 
-/// The command line of an agent as an implementer; `files` are those that the task names.
+/// The command line of an agent as an implementer; `files` are named in the task.
 pub(crate) fn invoke(preset: Preset, given: &Given<'_>, files: &[PathBuf]) -> Invocation {
     let mut invocation = match preset {
         Preset::Claude => claude(),

@@ -84,7 +84,7 @@ fn results_are_in_the_order_of_the_jobs_however_they_end() {
 }
 
 #[test]
-fn what_is_set_up_wrongly_is_found_out_once() {
+fn a_wrong_configuration_is_tried_once() {
     let failure = || CallFailure { why: FailureCause::Setup, message: "no key".to_owned(), hint: None, n_tries: 0 };
     let asked = std::sync::Arc::new(AtomicUsize::new(0));
     let count = std::sync::Arc::clone(&asked);

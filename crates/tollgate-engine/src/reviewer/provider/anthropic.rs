@@ -119,7 +119,7 @@ fn take_delta(assembly: &mut Assembly, message: &Value) -> Result<Sign, Unfit> {
     }
 }
 
-/// The counts are sums so far; those that are not said again stay.
+/// The counts are cumulative; a count that an event omits keeps its value.
 fn take_usage(assembly: &mut Assembly, usage: &Value) {
     let number = |name: &str| usage[name].as_u64();
     if let Some(input) = number("input_tokens") {

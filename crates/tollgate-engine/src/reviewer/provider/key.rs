@@ -37,8 +37,7 @@ impl Key {
     }
 
     /// A redactor for these keys.
-    #[must_use]
-    pub fn redactor<'a>(keys: impl IntoIterator<Item = &'a Self>) -> Redactor {
+    pub(crate) fn redactor<'a>(keys: impl IntoIterator<Item = &'a Self>) -> Redactor {
         Redactor::new(keys.into_iter().map(|key| key.0.clone()).collect())
     }
 

@@ -7,8 +7,8 @@
 //!
 //! ```
 //!
-//! Lines end in LF, CR or CRLF, wherever the network cuts them. No line and no event grows without end: what is longer
-//! than the limits is no answer of a model.
+//! Lines end in LF, CR or CRLF, wherever the network splits them. Lines and events beyond the limits are errors, since no
+//! answer of a model is as long.
 
 /// One line may be so long.
 pub(super) const MAX_LINE: usize = 1 << 20;
@@ -96,7 +96,7 @@ impl Reader {
         match field {
             "event" => self.name = Some(value.to_owned()),
             "data" => self.add(value)?,
-            // Comments, ids, retry times, and what nobody has thought of yet.
+            // Comments, ids, retry times and unknown fields are ignored.
             _ => {}
         }
         Ok(None)
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_without_end_is_refused() {
+    fn lines_and_events_beyond_the_limits_are_refused() {
         assert_eq!(read(&vec![b'x'; MAX_LINE + 1], &[4096; 1024]), Err(Broken::Line));
         let line = format!("data: {}\n", "y".repeat(MAX_LINE - 10));
         assert_eq!(read(line.repeat(5).as_bytes(), &[]), Err(Broken::Event));

@@ -1,4 +1,4 @@
-//! What is sent and what is understood, protocol by protocol, without a network.
+//! Request bodies and parsed streams of each protocol, without a network.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -68,14 +68,14 @@ fn events(parts: &[&str]) -> String {
     parts.iter().map(event).collect()
 }
 
-/// FailureCause a stream of one event stops.
+/// Why a stream of one event fails.
 fn stop(take: fn(&mut Assembly, &Event) -> Result<Sign, Unfit>, data: &Value) -> Option<StopReason> {
     let mut assembly = Assembly::new(1 << 20);
     take(&mut assembly, &Event { name: None, data: data.to_string() }).unwrap();
     assembly.stop
 }
 
-/// What is understood of a stream.
+/// Parses a stream.
 fn heard(protocol: Protocol, stream: &str) -> String {
     let (mut assembly, mut reader) = (Assembly::new(1 << 20), Reader::default());
     let take = match protocol {
@@ -558,7 +558,7 @@ fn every_status_is_explained() {
 }
 
 #[test]
-fn what_is_shown_is_harmless_and_without_the_key() {
+fn quoted_errors_are_escaped_and_without_the_key() {
     let provider = Provider::new(connection(Protocol::OpenAi, Structured::None), &Net::new()).unwrap();
     let failure = provider
         .failure(Trouble::new(FailureCause::Setup, "bad sk-secret-1234 \u{1b}[2J").hint("not sk-secret-1234"), 1);
