@@ -109,7 +109,7 @@ pub struct Settings {
     /// The retention of stored data.
     pub retention: Retention,
     /// Each value with its source, for people.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<SourcedValue>,
 }
 
 /// An instruction to models about some files.
@@ -171,7 +171,7 @@ impl Default for Limits {
 
 /// One value and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct SourcedValue {
     /// The key: `review.fail_on`.
     pub key: String,
     /// The value as TOML.
@@ -344,7 +344,7 @@ impl Settings {
             ("limits.memory_mib", limits.memory_mib.to_string()),
         ];
         for (key, value) in defaults.into_iter().chain(self.retention.shown()) {
-            self.shown.push(Shown { key: key.to_owned(), value, source: "default".to_owned() });
+            self.shown.push(SourcedValue { key: key.to_owned(), value, source: "default".to_owned() });
         }
     }
 
@@ -380,7 +380,7 @@ impl Settings {
             if !value.starts_with(['[', '{']) {
                 self.shown.retain(|shown| shown.key != key);
             }
-            self.shown.push(Shown { key, value, source: layer.source.clone() });
+            self.shown.push(SourcedValue { key, value, source: layer.source.clone() });
         }
     }
 }

@@ -8,7 +8,7 @@ use tollgate_core::visible::visible;
 use super::output::NoAnswer;
 use super::{Agent, Program};
 use crate::call::{CallFailure, FailureCause};
-use crate::process::guard::{Ended, NOT_STARTED};
+use crate::process::guard::{AgentExit, NOT_STARTED};
 
 /// The longest quotation of an agent's output.
 const MAX_QUOTED: usize = 600;
@@ -91,16 +91,16 @@ fn last_words(trouble: Option<&str>) -> String {
 }
 
 /// The agent exited with an error; its last output is quoted.
-pub(crate) fn ended_badly(agent: &Agent, ended: Ended, said: Option<&str>, stderr: &str) -> CallFailure {
+pub(crate) fn ended_badly(agent: &Agent, ended: AgentExit, said: Option<&str>, stderr: &str) -> CallFailure {
     let how = match ended {
-        Ended::Code(code) if code == i32::from(NOT_STARTED) => "could not be started".to_owned(),
-        Ended::Code(code) => format!("ended with exit code {code}"),
-        Ended::Signal(signal) => format!("was ended by signal {signal}"),
-        Ended::Unknown => "was lost with its guard".to_owned(),
+        AgentExit::Code(code) if code == i32::from(NOT_STARTED) => "could not be started".to_owned(),
+        AgentExit::Code(code) => format!("ended with exit code {code}"),
+        AgentExit::Signal(signal) => format!("was ended by signal {signal}"),
+        AgentExit::Unknown => "was lost with its guard".to_owned(),
     };
     let said = quote(said.filter(|said| !said.trim().is_empty()).unwrap_or(stderr));
     let said = if said.is_empty() { "it gave no reason".to_owned() } else { said };
-    let code = if let Ended::Code(code) = ended { code } else { 0 };
+    let code = if let AgentExit::Code(code) = ended { code } else { 0 };
     sort(agent, format!("`{}` {how}: {said}", agent.name), &said, code)
 }
 
@@ -165,41 +165,41 @@ mod tests {
         format!("{:?}: {}\n{}", failure.why, failure.message, failure.hint.as_deref().unwrap_or("-"))
     }
 
-    fn badly(ended: Ended, stderr: &str) -> String {
+    fn badly(ended: AgentExit, stderr: &str) -> String {
         shown(&ended_badly(&Agent::preset(Preset::Claude), ended, None, stderr))
     }
 
     #[test]
     fn last_output_of_a_failed_agent_is_quoted_and_classified() {
-        assert_snapshot!(badly(Ended::Code(1), "a\nb\n\u{1b}[31mboom\n"), @r"
+        assert_snapshot!(badly(AgentExit::Code(1), "a\nb\n\u{1b}[31mboom\n"), @r"
         Unavailable: `claude` ended with exit code 1: a / b / \u{1b}[31mboom
         -
         ");
-        assert_snapshot!(badly(Ended::Code(1), "Error: 429 Too Many Requests"), @r"
+        assert_snapshot!(badly(AgentExit::Code(1), "Error: 429 Too Many Requests"), @r"
         Overloaded: `claude` ended with exit code 1: Error: 429 Too Many Requests
         Try again later, or use another model.
         ");
-        assert_snapshot!(badly(Ended::Code(1), "Not logged in · Please run /login"), @r"
+        assert_snapshot!(badly(AgentExit::Code(1), "Not logged in · Please run /login"), @r"
         Setup: `claude` ended with exit code 1: Not logged in · Please run /login
         Start `claude` once and log in, or set `key_env` to a variable that holds an API key.
         ");
-        assert_snapshot!(badly(Ended::Code(41), "{}"), @r"
+        assert_snapshot!(badly(AgentExit::Code(41), "{}"), @r"
         Setup: `claude` ended with exit code 41: {}
         Start `claude` once and log in, or set `key_env` to a variable that holds an API key.
         ");
-        assert_snapshot!(badly(Ended::Code(2), "error: unknown option '--tools'"), @r"
+        assert_snapshot!(badly(AgentExit::Code(2), "error: unknown option '--tools'"), @r"
         Setup: `claude` ended with exit code 2: error: unknown option '--tools'
         This version knows other options than tollgate was tried with; update it.
         ");
-        assert_snapshot!(badly(Ended::Code(1), "model `gpt-9` does not exist"), @r"
+        assert_snapshot!(badly(AgentExit::Code(1), "model `gpt-9` does not exist"), @r"
         Setup: `claude` ended with exit code 1: model `gpt-9` does not exist
         Check the name of the model.
         ");
-        assert_snapshot!(badly(Ended::Code(126), "cannot start `/x`: Exec format error"), @r"
+        assert_snapshot!(badly(AgentExit::Code(126), "cannot start `/x`: Exec format error"), @r"
         Setup: `claude` could not be started: cannot start `/x`: Exec format error
         See whether it works when you start it by hand.
         ");
-        assert_snapshot!(badly(Ended::Signal(11), ""), @r"
+        assert_snapshot!(badly(AgentExit::Signal(11), ""), @r"
         Unavailable: `claude` was ended by signal 11: it gave no reason
         -
         ");

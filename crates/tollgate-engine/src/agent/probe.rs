@@ -89,9 +89,9 @@ fn run_for_version(program: &Path) -> std::io::Result<Option<String>> {
     })?;
     let said = String::from_utf8_lossy(&said).into_owned();
     Ok(match ended {
-        pipes::Ended::Whole(errors) => Some(format!("{said}\n{errors}")),
-        pipes::Ended::Enough => Some(said),
-        pipes::Ended::TooLate => None,
+        pipes::ReadEnd::Whole(errors) => Some(format!("{said}\n{errors}")),
+        pipes::ReadEnd::Enough => Some(said),
+        pipes::ReadEnd::TooLate => None,
     })
 }
 

@@ -15,7 +15,7 @@ use super::preset::Invocation;
 use super::scratch_folder::{self, ScratchFolder};
 use super::{Agent, environment, explain};
 use crate::call::{CallFailure, Reply};
-use crate::process::guard::{Ended, GuardArgs, GuardedProcess, ProcessMark, RUN_VARIABLE, end_survivors};
+use crate::process::guard::{AgentExit, GuardArgs, GuardedProcess, ProcessMark, RUN_VARIABLE, end_survivors};
 use crate::redaction::Redactor;
 use crate::tree::{self, Entry};
 
@@ -128,7 +128,7 @@ pub(crate) fn without_keys(redactor: &Redactor, failure: CallFailure) -> CallFai
 
 /// The output and exit status of an agent.
 pub(crate) struct Ran {
-    pub(crate) ended: Ended,
+    pub(crate) ended: AgentExit,
     pub(crate) reader: Reader,
     pub(crate) stderr: Vec<u8>,
 }
@@ -269,7 +269,7 @@ impl<'a> Listener<'a> {
     }
 
     /// Polls for output and for the exit status from the guard.
-    fn listen(&mut self, guarded: &mut GuardedProcess, time: Duration) -> Result<Option<Ended>, CallFailure> {
+    fn listen(&mut self, guarded: &mut GuardedProcess, time: Duration) -> Result<Option<AgentExit>, CallFailure> {
         let ready = self.wait(Some(guarded), time)?;
         self.take(ready)?;
         if !ready.line {
@@ -378,11 +378,11 @@ fn n_bytes(folders: &[&Path]) -> u64 {
 /// The parsed output counts when the agent exited successfully and reports no error.
 pub(crate) fn judge<T>(
     agent: &Agent,
-    ended: Ended,
+    ended: AgentExit,
     stderr: &[u8],
     read: Result<T, NoAnswer>,
 ) -> Result<T, CallFailure> {
-    if ended == Ended::Code(0) {
+    if ended == AgentExit::Code(0) {
         return read.map_err(|why| explain::no_answer(agent, &why));
     }
     let said = match &read {

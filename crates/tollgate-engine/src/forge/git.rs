@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{self, Failure};
 use crate::process::Group;
-use crate::process::pipes::{self, Ended};
+use crate::process::pipes::{self, ReadEnd};
 
 mod blobs;
 mod log;
@@ -263,12 +263,12 @@ impl Git {
             return Err(failure::git_unreadable(&name_of(args)));
         };
         match pipes::read_both(stdout, stderr, Instant::now() + WALL, MAX_STDERR, take).map_err(failed)? {
-            Ended::Whole(stderr) => Ok((group.wait().map_err(failed)?.success(), stderr)),
-            Ended::Enough => {
+            ReadEnd::Whole(stderr) => Ok((group.wait().map_err(failed)?.success(), stderr)),
+            ReadEnd::Enough => {
                 let _ = group.kill();
                 Ok((true, String::new()))
             }
-            Ended::TooLate => Err(failure::git_too_slow(&name_of(args), WALL.as_secs())),
+            ReadEnd::TooLate => Err(failure::git_too_slow(&name_of(args), WALL.as_secs())),
         }
     }
 

@@ -137,7 +137,7 @@ impl GuardArgs {
 
 /// The exit status of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum AgentExit {
     /// It exited with this code.
     Code(i32),
     /// It was killed by this signal.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// The end of reading.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ReadEnd {
     /// Both outputs ended; the beginning of standard error.
     Whole(String),
     /// The consumer stopped it.
@@ -29,7 +29,7 @@ pub(crate) fn read_both(
     deadline: Instant,
     max_stderr: usize,
     take: &mut dyn FnMut(&[u8]) -> bool,
-) -> io::Result<Ended> {
+) -> io::Result<ReadEnd> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     let (mut stdout, mut stderr) = (Some(stdout), Some(stderr));
@@ -37,7 +37,7 @@ pub(crate) fn read_both(
     while stdout.is_some() || stderr.is_some() {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok(Ended::TooLate);
+            return Ok(ReadEnd::TooLate);
         }
         let wait =
             Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX), tv_nsec: left.subsec_nanos().into() };
@@ -59,7 +59,7 @@ pub(crate) fn read_both(
             match pipe.read(&mut buffer)? {
                 0 => stdout = None,
                 length if take(&buffer[..length]) => {}
-                _ => return Ok(Ended::Enough),
+                _ => return Ok(ReadEnd::Enough),
             }
         }
         if let Some(pipe) = stderr.as_mut().filter(|_| ready[1]) {
@@ -69,7 +69,7 @@ pub(crate) fn read_both(
             }
         }
     }
-    Ok(Ended::Whole(String::from_utf8_lossy(&errors).into_owned()))
+    Ok(ReadEnd::Whole(String::from_utf8_lossy(&errors).into_owned()))
 }
 
 /// Reads both outputs to their end, each in a thread of its own.
@@ -80,7 +80,7 @@ pub(crate) fn read_both(
     deadline: Instant,
     max_stderr: usize,
     take: &mut dyn FnMut(&[u8]) -> bool,
-) -> io::Result<Ended> {
+) -> io::Result<ReadEnd> {
     use std::sync::mpsc::{self, RecvTimeoutError};
 
     let (sender, chunks) = mpsc::sync_channel(4);
@@ -101,12 +101,12 @@ pub(crate) fn read_both(
     loop {
         match chunks.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(chunk) if take(&chunk) => {}
-            Ok(_) => return Ok(Ended::Enough),
+            Ok(_) => return Ok(ReadEnd::Enough),
             Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => return Ok(Ended::TooLate),
+            Err(RecvTimeoutError::Timeout) => return Ok(ReadEnd::TooLate),
         }
     }
-    Ok(Ended::Whole(errors.join().unwrap_or_default()))
+    Ok(ReadEnd::Whole(errors.join().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn run(script: &str, deadline: Duration, take: &mut dyn FnMut(&[u8]) -> bool) -> Ended {
+    fn run(script: &str, deadline: Duration, take: &mut dyn FnMut(&[u8]) -> bool) -> ReadEnd {
         let mut command = Command::new("sh");
         let mut child = command.args(["-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -137,16 +137,16 @@ mod tests {
             n_bytes += chunk.len();
             true
         });
-        assert_eq!((ended, n_bytes), (Ended::Whole("error\ner".to_owned()), 300_000));
+        assert_eq!((ended, n_bytes), (ReadEnd::Whole("error\ner".to_owned()), 300_000));
     }
 
     #[test]
     fn the_consumer_of_the_output_can_stop() {
-        assert_eq!(run("yes", LONG, &mut |_| false), Ended::Enough);
+        assert_eq!(run("yes", LONG, &mut |_| false), ReadEnd::Enough);
     }
 
     #[test]
     fn a_child_that_says_nothing_is_waited_for_only_so_long() {
-        assert_eq!(run("sleep 600", Duration::from_millis(1), &mut |_| true), Ended::TooLate);
+        assert_eq!(run("sleep 600", Duration::from_millis(1), &mut |_| true), ReadEnd::TooLate);
     }
 }

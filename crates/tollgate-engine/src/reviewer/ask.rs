@@ -55,7 +55,7 @@ pub struct CallJob {
 #[derive(Debug)]
 pub struct CallResult {
     /// The answer, or why there is none.
-    pub outcome: Result<Said, AskError>,
+    pub outcome: Result<ParsedAnswer, AskError>,
     /// The tokens it used.
     pub usage: Usage,
     /// The cost in US dollars, if known.
@@ -68,7 +68,7 @@ pub struct CallResult {
 
 /// A parsed answer.
 #[derive(Debug)]
-pub struct Said {
+pub struct ParsedAnswer {
     /// The answer.
     pub answer: Answer,
     /// Problems in it, for people.
@@ -254,7 +254,7 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    fn run(&mut self) -> Result<Said, AskError> {
+    fn run(&mut self) -> Result<ParsedAnswer, AskError> {
         let shared = &self.job.question.shared;
         let reply = self.ask(1, &self.job.question)?;
         let problem = match read(&reply, shared, self.terms) {
@@ -319,7 +319,7 @@ enum Unread {
 }
 
 /// Parses a reply to a request that began with `shared`.
-fn read(reply: &Reply, shared: &str, terms: &AskOptions<'_>) -> Result<Said, Unread> {
+fn read(reply: &Reply, shared: &str, terms: &AskOptions<'_>) -> Result<ParsedAnswer, Unread> {
     if reply.stop == StopReason::Refused {
         return Err(Unread::Final("it would not answer".to_owned()));
     }
@@ -340,7 +340,7 @@ fn read(reply: &Reply, shared: &str, terms: &AskOptions<'_>) -> Result<Said, Unr
     answer.truncated |= reply.stop == StopReason::Length;
     let note = verify::check_consistency(&answer, terms.weight).map_err(Unread::Final)?;
     let notes = answer.problems.iter().cloned().chain(note).collect();
-    Ok(Said { answer, notes })
+    Ok(ParsedAnswer { answer, notes })
 }
 
 /// The reply as text, to be quoted in the request for a repair.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tollgate_core::visible::grouped;
-use tollgate_engine::config::{Settings, Shown};
+use tollgate_engine::config::{Settings, SourcedValue};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::pipeline::{ModelOptions, SentPrompt};
 use tollgate_engine::reviewer::recording::{self, Recording};
@@ -40,7 +40,7 @@ pub(crate) fn prepare<'a>(
 
 /// The configured reviewers that `--offline` disables, if any.
 pub(crate) fn left_out(settings: &Settings, offline: bool) -> Option<String> {
-    let chosen = |shown: &&Shown| shown.key == "review.reviewers" && shown.value != "[]";
+    let chosen = |shown: &&SourcedValue| shown.key == "review.reviewers" && shown.value != "[]";
     settings.shown.iter().rfind(chosen).filter(|_| offline).map(|shown| shown.value.trim_matches(['[', ']']).to_owned())
 }
 

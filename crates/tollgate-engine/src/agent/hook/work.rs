@@ -12,7 +12,7 @@ use crate::agent::run::{self, Listening, Ran, Setup};
 use crate::agent::scratch_folder::ScratchFolder;
 use crate::agent::{Agent, Program, Role, explain};
 use crate::call::{CallFailure, FailureCause};
-use crate::process::guard::Ended;
+use crate::process::guard::AgentExit;
 use crate::tree::{self, Entry};
 
 /// The most a hook may print; most of it is dropped.
@@ -93,10 +93,12 @@ fn judge(agent: &Agent, ran: Ran, max_bytes: usize) -> Result<Option<String>, Ca
     let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
     let is_unknown = stderr.contains("'hook' is not a git command");
     match ran.ended {
-        Ended::Code(0) => Ok(None),
-        Ended::Code(_) if is_unknown => Err(explain::failed(FailureCause::Setup, "this git cannot run hooks by name")
-            .hint("Update git to 2.36 or newer.")),
-        Ended::Code(_) if !stderr.starts_with("cannot start `") => {
+        AgentExit::Code(0) => Ok(None),
+        AgentExit::Code(_) if is_unknown => {
+            Err(explain::failed(FailureCause::Setup, "this git cannot run hooks by name")
+                .hint("Update git to 2.36 or newer."))
+        }
+        AgentExit::Code(_) if !stderr.starts_with("cannot start `") => {
             let printed = ran.reader.finish_work(None).map(|worked| worked.text).unwrap_or_default();
             let output = format!("{printed}\n{stderr}");
             let output = output.trim();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Ended, GO, GUARD_ARGUMENT, GuardArgs, namespace};
+use super::{AgentExit, GO, GUARD_ARGUMENT, GuardArgs, namespace};
 use crate::process::signals;
 
 /// The time for cleaning up, beside the grace periods.
@@ -78,7 +78,7 @@ impl GuardedProcess {
     }
 
     /// Reads a report: the exit status of the agent, once it has ended.
-    pub(crate) fn hear(&mut self) -> io::Result<Option<Ended>> {
+    pub(crate) fn hear(&mut self) -> io::Result<Option<AgentExit>> {
         let mut buffer = [0; 256];
         match self.line.read(&mut buffer) {
             Ok(0) => return Ok(Some(self.lost())),
@@ -128,13 +128,13 @@ impl GuardedProcess {
     }
 
     /// The guard was killed: kills the process group of the agent, if it was reported.
-    fn lost(&mut self) -> Ended {
+    fn lost(&mut self) -> AgentExit {
         let said = String::from_utf8_lossy(&self.said);
         let agent = said.lines().find_map(|line| line.strip_prefix("started ")?.parse().ok());
         if let Some(agent) = agent.and_then(Pid::from_raw).filter(|_| !self.in_namespace) {
             let _ = kill_process_group(agent, Signal::KILL);
         }
-        Ended::Unknown
+        AgentExit::Unknown
     }
 }
 
@@ -176,12 +176,12 @@ fn wait_for_the_end(mut line: &UnixStream, patience: Duration) -> bool {
 }
 
 /// Parses the exit status in the reports of the guard.
-fn ended(said: &str) -> Option<Ended> {
+fn ended(said: &str) -> Option<AgentExit> {
     let (lines, _) = said.rsplit_once('\n')?;
     let end = lines.lines().find_map(|line| line.strip_prefix("ended "))?;
     let (kind, number) = end.split_once(' ')?;
     let number = number.parse().ok()?;
-    Some(if kind == "signal" { Ended::Signal(number) } else { Ended::Code(number) })
+    Some(if kind == "signal" { AgentExit::Signal(number) } else { AgentExit::Code(number) })
 }
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(said: &str, expected: Option<Ended>) {
+    fn check(said: &str, expected: Option<AgentExit>) {
         assert_eq!(ended(said), expected, "{said:?}");
     }
 
@@ -198,8 +198,8 @@ mod tests {
         check("", None);
         check("started 12\n", None);
         check("started 12\nended code 1", None);
-        check("started 12\nended code 1\n", Some(Ended::Code(1)));
-        check("ended signal 9\n", Some(Ended::Signal(9)));
-        check("ended code 126\n", Some(Ended::Code(126)));
+        check("started 12\nended code 1\n", Some(AgentExit::Code(1)));
+        check("ended signal 9\n", Some(AgentExit::Signal(9)));
+        check("ended code 126\n", Some(AgentExit::Code(126)));
     }
 }
