@@ -207,7 +207,7 @@ impl Reader {
             let odd = String::from_utf8_lossy(&self.odd);
             return Err(match self.found.trouble {
                 Some(trouble) => NoAnswer::Error(trouble),
-                None if !odd.is_empty() => NoAnswer::Nothing(format!("printed what is no JSON: `{odd}`")),
+                None if !odd.is_empty() => NoAnswer::Nothing(format!("printed invalid JSON: `{odd}`")),
                 None if self.n_lines == 0 => NoAnswer::Nothing("printed nothing".to_owned()),
                 None => NoAnswer::Nothing("ended without an answer".to_owned()),
             });
@@ -246,7 +246,7 @@ impl Reader {
             Err(error) if error.is_eof() => {
                 return Err(NoAnswer::Nothing("printed JSON that is cut off".to_owned()));
             }
-            Err(error) => return Err(NoAnswer::Nothing(format!("printed what is no JSON: {error}"))),
+            Err(error) => return Err(NoAnswer::Nothing(format!("printed invalid JSON: {error}"))),
         }
         Ok(())
     }

@@ -209,7 +209,7 @@ impl PreparedReviewer {
         executable: PathBuf,
     ) -> Box<dyn Backend> {
         if matches!(recording, Recording::Replay(_)) {
-            return Box::new(Unusable(setup("a record is played, so nobody is asked".to_owned(), "")));
+            return Box::new(Unusable(setup("a recording is replayed, so no call is made".to_owned(), "")));
         }
         match self.way {
             ReviewerTransport::Service(connection) => match Provider::new(*connection, net) {

@@ -296,7 +296,7 @@ fn an_incomplete_answer_is_rejected() {
     check(&json("echo '{\"result\": \"ok'"), "Garbled: `play` printed JSON that is cut off");
     check(
         &lines("echo '{\"type\":\"start\"}'; printf '{\"text\": \"o'"),
-        "Garbled: `play` printed what is no JSON: `{\"text\": \"o`",
+        "Garbled: `play` printed invalid JSON: `{\"text\": \"o`",
     );
     check(&Play::new("true"), "Garbled: `play` printed nothing");
     check(&Play::new("echo; echo '  '"), "Garbled: `play` printed nothing");

@@ -250,8 +250,8 @@ fn errors_of_other_agents_are_errors_whatever_else_they_say() {
 #[test]
 fn half_an_answer_is_none() {
     assert_snapshot!(read(Form::Json, r#"{"result":"fin"#), @r#"Nothing("printed JSON that is cut off")"#);
-    assert_snapshot!(read(Form::Claude, r#"{"type":"result","is_error":false,"res"#), @r#"Nothing("printed what is no JSON: `{\"type\":\"result\",\"is_error\":false,\"res`")"#);
-    assert_snapshot!(read(Form::Json, "nonsense"), @r#"Nothing("printed what is no JSON: expected ident at line 1 column 2")"#);
+    assert_snapshot!(read(Form::Claude, r#"{"type":"result","is_error":false,"res"#), @r#"Nothing("printed invalid JSON: `{\"type\":\"result\",\"is_error\":false,\"res`")"#);
+    assert_snapshot!(read(Form::Json, "nonsense"), @r#"Nothing("printed invalid JSON: expected ident at line 1 column 2")"#);
     assert_snapshot!(read(Form::Text, "  \n "), @r#"Nothing("printed nothing")"#);
 }
 

@@ -195,8 +195,8 @@ fn a_record_gives_the_same_answers_without_anybody_being_asked() {
     let (recording, boundary) =
         crate::reviewer::recording::read("r", recording.written(u64::MAX).unwrap().as_bytes()).unwrap();
     assert_eq!(boundary, u64::MAX);
-    let nobody = [member("one", |_: &Question, _: &CallControl<'_>| panic!("nobody is to be asked"))];
-    let second = run(&nobody, &jobs, &recording, None);
+    let unused = [member("one", |_: &Question, _: &CallControl<'_>| panic!("a replay makes no calls"))];
+    let second = run(&unused, &jobs, &recording, None);
     let said = |done: &[CallResult]| {
         done.iter()
             .map(|done| format!("{} {:?} {:?} {:?}", words(done), done.usage, done.cost, done.model))
@@ -206,11 +206,11 @@ fn a_record_gives_the_same_answers_without_anybody_being_asked() {
     let mut other = job(0, 0);
     other.question.part.push('!');
     assert_eq!(
-        words(&run(&nobody, &[other], &recording, None)[0]),
+        words(&run(&unused, &[other], &recording, None)[0]),
         "Setup: the record is of another change, or of other settings"
     );
     assert_eq!(
-        words(&run(&nobody, &[job(0, 9)], &recording, None)[0]),
+        words(&run(&unused, &[job(0, 9)], &recording, None)[0]),
         "Setup: the record has no answer of `one` to call 10 of pass 1"
     );
 }
