@@ -373,18 +373,18 @@ fn available_actions_have_a_target_or_a_reason() {
     not to completed: it is in the backlog
     ");
     insta::assert_snapshot!(offered(&rules, &[Event::Start, Event::AgentStarted]), @"
-    no start: an agent is at work on it
+    no start: an agent is working on it
     stop -> backlog
-    no resume: an agent is at work on it
-    no approve: an agent is at work on it
-    no reject: an agent is at work on it
-    no retry: an agent is at work on it
-    not to backlog: an agent is at work on it
+    no resume: an agent is working on it
+    no approve: an agent is working on it
+    no reject: an agent is working on it
+    no retry: an agent is working on it
+    not to backlog: an agent is working on it
     not to code_review: a feature enters code review by itself, once an agent's work is committed
     not to pipeline_lint: a feature enters the step `lint` by itself, once it has passed the gate
-    not to waiting_approval: an agent is at work on it
-    not to verified: an agent is at work on it
-    not to completed: an agent is at work on it
+    not to waiting_approval: an agent is working on it
+    not to verified: an agent is working on it
+    not to completed: an agent is working on it
     ");
     let mut failed = vec![Event::Start];
     failed.extend(implemented("a"));
