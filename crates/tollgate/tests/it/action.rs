@@ -34,7 +34,7 @@ fn steps() -> Vec<Value> {
     steps
 }
 
-/// Runs a step of the action as a runner does, with a `tollgate` that tells how it was called.
+/// Runs a step of the action as a runner does, with a `tollgate` that prints its arguments.
 struct Runner {
     scratch: Scratch,
 }

@@ -16,7 +16,7 @@ use tollgate_engine::reviewer::command::{
 use crate::scratch::program;
 use crate::wait::wait_until;
 
-/// Long enough for everything that ends by itself.
+/// A time limit that no working agent reaches.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
 /// A scripted agent and its limits.
@@ -56,7 +56,7 @@ impl Play {
         self
     }
 
-    /// A word that is in the arguments of every process of the play, because it is in its path.
+    /// A marker in the arguments of every process of the agent, because it is in its path.
     fn mark(&self) -> String {
         self.folder.path().file_name().unwrap().to_string_lossy().into_owned()
     }
@@ -430,7 +430,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"fine","tot
     assert_eq!((reply.usage.input, reply.usage.cached, reply.usage.output), (7, 4, 5));
 }
 
-/// What a self-test says of an agent, in a few words.
+/// The result of an agent's self-test in one line.
 fn self_tested(play: &Play) -> String {
     let watch =
         CallControl { deadline: Instant::now() + play.deadline, idle: LONG, cancel: &play.cancel, heard: &|_| {} };

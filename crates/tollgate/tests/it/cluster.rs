@@ -38,7 +38,7 @@ fn the_program_does_the_same_on_a_server() {
     again_on_a_server(&[&all[..], &[killed]].concat(), &["pages::", "makes_no_board", "keeps_to_its_own_folder"]);
 }
 
-/// Runs a test of this file beside a server of its own, which it may stop and start; gives back the figures it prints.
+/// Runs a test of this file with its own PostgreSQL, which it may stop and start; returns the printed figures.
 fn alone(name: &str, test: impl FnOnce()) -> String {
     const RUNS: &str = "TOLLGATE_TEST_CLUSTER";
     let name = format!("cluster::{name}");
@@ -242,7 +242,7 @@ fn chaos(n_features: usize, n_pulls: usize, n_kills: usize) -> String {
     )
 }
 
-/// How many words of a server came too late, as it counts them.
+/// The server's metric of rejected stale writes.
 fn lost_claims(address: &str, token: &str) -> u64 {
     let mut stream = TcpStream::connect(address).unwrap();
     let ask = "GET /metrics HTTP/1.1\r\nconnection: close";
@@ -264,7 +264,7 @@ fn make(board: &Board, project: i64, folder: &Path, number: usize) {
     loop {
         assert!(begun.elapsed() < PATIENCE, "{title} cannot be made");
         let new = NewFeature { title: title.clone(), ..NewFeature::default() };
-        // What could not be said to be stored may be there all the same, or its file may, which is taken in later.
+        // A write with an unknown outcome may have succeeded, or only its file may exist and be imported later.
         let filter = CardFilter { limit: usize::MAX, ..CardFilter::default() };
         let found = board.features(project, &filter);
         let found = found.map(|cards| cards.into_iter().find(|card| card.facts.title == title));
@@ -329,7 +329,7 @@ fn revive(desk: &Desk, nodes: &mut [Node], known: &Mutex<Vec<String>>) {
     *known.lock().unwrap() = addresses(nodes);
 }
 
-/// Kills, pauses and cuts until that was done so often, spread over the work.
+/// Injects faults (kills, pauses, cut connections), spread over the work.
 fn torment(
     desk: &Desk,
     nodes: &mut [Node],

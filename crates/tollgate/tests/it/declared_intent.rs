@@ -1,4 +1,4 @@
-//! What an author declares changes the review, and that is said.
+//! The declared intent of an author changes the review, and the report says how.
 
 use serde_json::Value;
 

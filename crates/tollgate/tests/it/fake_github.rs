@@ -1,4 +1,4 @@
-//! A fake GitHub: real state, real git over HTTP, GitHub's own rules and words, and everything that can go wrong.
+//! A fake GitHub: real state, real git over HTTP, GitHub's validation and messages, and injected faults.
 //!
 //! The program talks to it as it talks to GitHub, with an app's key or a token. People open pull requests, push and
 //! talk ([`people`]); webhooks are signed and sent ([`hooks`]); [`oracle`] says what a person would see. Faults are
@@ -183,7 +183,7 @@ impl FakeGithub {
         self.state().faults.at_random(seed, per_mille, of);
     }
 
-    /// Nothing goes wrong any more; gives back how many requests met a fault.
+    /// Ends fault injection; returns the number of faulty requests.
     pub(crate) fn end_faults(&self) -> usize {
         let mut state = self.state();
         state.faults.end();

@@ -40,7 +40,7 @@ impl FakeModel {
     }
 
     /// A model that says nothing to its first questions until the sender is dropped, and then that all is well. Each
-    /// question is told to the receiver.
+    /// request sends a message to the receiver.
     pub(crate) fn hanging(n_hanging: usize) -> (Self, Receiver<()>, Sender<()>) {
         let (asked, was_asked) = mpsc::channel();
         let (free, freed) = mpsc::channel::<()>();
@@ -82,7 +82,7 @@ impl FakeModel {
     }
 }
 
-/// Everything that is said to the model in a request.
+/// The text of all messages of a request.
 pub(crate) fn question(request: &Value) -> String {
     let messages = request["messages"].as_array().unwrap();
     let text = |content: &Value| match content {

@@ -72,7 +72,7 @@ impl Fault {
         Self::Endless,
     ];
 
-    /// How long a client that was told when to come back has to stay away.
+    /// The `retry-after` of a rate-limited response.
     pub(crate) const WAIT: Duration = Duration::from_secs(1);
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::desk::{BAD, Desk, GOOD, learns, works};
 use crate::server_process::{Server, add, add_project, appears, command, first_line, place, show, tollgate};
 
-/// An agent that writes something, says so, and waits until a file `go` is beside it.
+/// An agent that writes a file, prints a line, and waits for a file `go`.
 fn waits(desk_file: &str) -> String {
     format!(
         "dir=$(dirname \"$0\"); echo half > half.txt; echo working; echo > \"$dir/{desk_file}\"\n\
@@ -159,7 +159,7 @@ fn stopping_leaves_the_work_where_it_is() {
     let (desk, mut server) = started(&waits("began"));
     let id = add(&desk, "Slow", &["--start"]);
     let mut logs = command(&desk, &["feature", "logs", "-f", &id]).spawn().unwrap();
-    // The agent says nothing more: its words must come all the same.
+    // The agent prints nothing more; its output must still arrive.
     assert_eq!(first_line(&mut logs), "working");
     tollgate(&desk, &["feature", "stop", &id]).expect(0);
     assert!(logs.wait().unwrap().success());

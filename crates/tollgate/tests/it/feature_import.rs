@@ -1,4 +1,4 @@
-//! Features that people and other programs wrote, taken in all at once.
+//! Importing feature files of people and other programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use tollgate_engine::store::board::{CardFilter, ProjectRow};
 
 use crate::desk::Desk;
 
-/// More than are stored at once, and not a multiple of that.
+/// More than one batch, and not a multiple of one.
 const MANY: usize = 300;
 
 fn name(index: usize) -> String {

@@ -1,4 +1,4 @@
-//! What the words of a text are, asked of real children.
+//! Syntax highlighting by real child processes.
 
 use std::path::Path;
 

@@ -49,7 +49,7 @@ impl Work {
         self
     }
 
-    /// A word that is in the arguments of every process of the work, because it is in its path.
+    /// A marker in the arguments of every process of the work, because it is in its path.
     fn mark(&self) -> String {
         self.folder.path().file_name().unwrap().to_string_lossy().into_owned()
     }
@@ -445,7 +445,7 @@ fn killing_the_parent_ends_every_process_of_the_agent() {
             parent.kill().unwrap();
             parent.wait().unwrap();
             let mark = stored_mark(work.folder.path());
-            // The guard loses its word a moment before it has ended.
+            // The guard loses its marker a moment before it ends.
             let is_over = || left(&work) == 0 && !area_of(&mark).exists() && !is_alive(&mark);
             wait_until("nothing is left", is_over);
             assert_eq!(work.file("kept").as_deref(), Some("x\n"));

@@ -46,7 +46,7 @@ impl ClientHandler for Listener {
     }
 }
 
-/// A client that is connected, and the tools that it was told of.
+/// A connected client and the listed tools.
 struct Agent {
     client: RunningService<RoleClient, Listener>,
     tools: Vec<Tool>,

@@ -1,4 +1,4 @@
-//! What a reviewer would be told, before it is: the same as it is told.
+//! The preview of a prompt equals the prompt that is sent.
 
 use tollgate_core::board::FeatureId;
 use tollgate_engine::board::runner::Runner;

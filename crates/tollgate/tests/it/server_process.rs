@@ -73,7 +73,7 @@ pub(crate) fn add_project(desk: &Desk) {
     tollgate(desk, &["project", "add", ".", "--ignore"]).expect(0);
 }
 
-/// Adds a feature and gives back its name.
+/// Adds a feature and returns its name.
 #[track_caller]
 pub(crate) fn add(desk: &Desk, title: &str, more: &[&str]) -> String {
     let args = [&["feature", "add", title, "--format", "json"], more].concat();
@@ -173,7 +173,7 @@ impl Server {
         assert!(sent.success());
     }
 
-    /// Asks for the end and waits for it; gives back the exit code and all that was said.
+    /// Sends SIGTERM and waits for the exit; returns the exit code and the log.
     #[track_caller]
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         self.signal("TERM");
@@ -194,7 +194,7 @@ impl Server {
         let _ = self.child.wait();
     }
 
-    /// Asks the API; gives back the status and the body.
+    /// Sends an API request; returns the status and the body.
     #[track_caller]
     pub(crate) fn ask(&self, desk: &Desk, method: &str, path: &str, body: &str) -> (u16, String) {
         let mut stream = self.connect(desk, method, path, body);

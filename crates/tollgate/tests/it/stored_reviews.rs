@@ -201,7 +201,7 @@ fn a_second_review_of_the_same_files_answers_from_memory_and_says_the_same() {
     assert_eq!(other["findings"], serde_json::json!([]));
 }
 
-/// The review goes on without a memory, says so, and leaves the file as it is.
+/// Checks that a review goes on without a store, reports that, and leaves the file alone.
 #[track_caller]
 fn check_unavailable(prepare: impl FnOnce(&Scratch), problem: &str) {
     let scratch = Scratch::on_a_branch();

@@ -16,7 +16,7 @@ fn a_worker_does_what_a_server_leaves_to_it() {
     let mut worker = Server::worker(&desk, &[]);
     worker.hears("the review of iteration 1 rejects it: 1 error");
     worker.hears("the review of iteration 2 approves it");
-    // The server tells the same, as it comes from the database.
+    // The server reports the same from the database.
     server.hears("the review of iteration 2 approves it");
     let (code, said) = worker.end();
     assert_eq!(code, Some(0), "{said}");

@@ -10,7 +10,7 @@ pub(crate) enum Fault {
     /// A secondary limit, with `Retry-After` in seconds.
     Secondary(u32),
     NotFound,
-    /// We may not do this, in the words for an app that lacks a right.
+    /// GitHub's error for an app without the permission.
     Forbidden,
     Conflict,
     /// The request is rejected as invalid.

@@ -68,7 +68,7 @@ pub(crate) struct Commit<'a> {
     pub(crate) files: &'a [File<'a>],
 }
 
-/// Puts commits on a reference, one upon the other, and gives back the name of the last. They are made in a second of
+/// Puts commits on a reference, one upon the other, and returns the name of the last. They are made in a second of
 /// their own, so that equal content elsewhere is another commit.
 pub(crate) fn commit(dir: &Path, reference: &str, parent: Option<&str>, second: u64, commits: &[Commit<'_>]) -> String {
     let mut stream = Vec::new();

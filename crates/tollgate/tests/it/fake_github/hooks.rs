@@ -52,9 +52,9 @@ impl Delivery {
     }
 }
 
-/// Something that happened, which others are told.
+/// A webhook event.
 pub(crate) enum Event {
-    /// Something about the pull request itself, in GitHub's word.
+    /// A pull request event, by GitHub's action name.
     Pull(&'static str),
     Synchronized {
         before: String,
@@ -226,7 +226,7 @@ pub(crate) fn sign(secret: &str, body: &[u8]) -> String {
     format!("sha256={hex}")
 }
 
-/// Sends one delivery and gives back the status of the answer; 0 when there is none.
+/// Sends one delivery and returns the status of the answer; 0 when there is none.
 pub(crate) fn deliver(url: &str, secret: &str, event: &str, guid: &str, body: &[u8]) -> u16 {
     let signature = sign(secret, body);
     let headers = [
@@ -270,7 +270,7 @@ pub(crate) fn start(state: &Arc<Mutex<State>>, bell: &Arc<Condvar>, stop: &Arc<A
     });
 }
 
-/// Starts something that takes deliveries, and says where: it is told the event, the name and the body of each, and says
+/// Starts a webhook receiver and returns its address: it gets the event, the id and the body of each delivery, and returns
 /// with which status it is answered.
 pub(crate) fn listen(
     stop: &Arc<AtomicBool>,

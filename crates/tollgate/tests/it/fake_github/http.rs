@@ -42,7 +42,7 @@ pub(crate) struct Answer {
 /// What becomes of a request.
 pub(crate) enum Reply {
     Send(Answer),
-    /// The connection ends without a word, after a while.
+    /// The connection is closed without a response, after a while.
     Hang(Duration),
 }
 
@@ -80,7 +80,7 @@ fn converse(mut stream: &TcpStream, answer: &dyn Fn(&Request) -> Reply) -> Resul
                     head.push_str(&format!("content-length: {}\r\n", answer.body.len()));
                 }
                 if is_last {
-                    // Some clients keep a connection that they wanted closed, unless they are told.
+                    // Some clients keep a connection open unless the response says `close`.
                     head.push_str("connection: close\r\n");
                 }
                 head.push_str("\r\n");
@@ -160,7 +160,7 @@ fn read_chunks(reader: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
     }
 }
 
-/// Sends a request to `http://HOST/PATH` and gives back the status and the body of the answer.
+/// Sends a request to `http://HOST/PATH` and returns the status and the body of the answer.
 pub(crate) fn ask(method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<(u16, Vec<u8>)> {
     let (host, path) = url.trim_start_matches("http://").split_once('/').ok_or_else(|| Error::other("no path"))?;
     let mut stream = TcpStream::connect(host)?;

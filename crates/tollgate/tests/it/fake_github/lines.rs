@@ -85,7 +85,7 @@ impl Lines {
         self.files.contains_key(path)
     }
 
-    /// The hunk at which a comment stands, or GitHub's words for why it cannot.
+    /// The hunk of a line comment, or GitHub's validation error.
     pub(crate) fn place(&self, spot: &Spot<'_>) -> Result<String, &'static str> {
         let hunks = self.files.get(spot.path).ok_or("Path could not be resolved")?;
         let hunk = hunks

@@ -231,7 +231,7 @@ fn authenticate(state: &State, request: &Request) -> Result<Token, Answer> {
     }
 }
 
-/// What the token may not do, in GitHub's words.
+/// GitHub's error for a missing permission.
 fn may(state: &State, token: &Token, call: &Call<'_>) -> Option<Answer> {
     if call.full.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! The fake GitHub refuses what GitHub refuses, shows what GitHub shows, and goes wrong as it is told.
+//! Tests of the fake GitHub: it validates and renders as GitHub does, and injects faults on request.
 
 use std::net::TcpListener;
 use std::process::Command;

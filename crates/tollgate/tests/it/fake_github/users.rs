@@ -1,4 +1,4 @@
-//! What people do at the fake GitHub: they open, push, retitle, close, talk and resolve. Each act is told by webhook.
+//! User actions at the fake GitHub: open, push, retitle, close, comment and resolve. Each sends a webhook.
 
 use std::collections::BTreeSet;
 
@@ -214,7 +214,7 @@ impl PullRequest<'_> {
         });
     }
 
-    /// Says something in the conversation and gives back the number of the comment.
+    /// Adds a comment to the conversation and returns its id.
     pub(crate) fn say(&self, by: &str, text: &str) -> u64 {
         let mut id = 0;
         self.act(by, |state| {

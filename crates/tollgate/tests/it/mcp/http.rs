@@ -110,7 +110,7 @@ fn a_client_of_the_newest_revision_is_told_how_it_goes() {
     });
 }
 
-/// Sends a request as it is, and gives back the status.
+/// Sends a request as it is, and returns the status.
 fn status(server: &Server, method: &str, headers: &[(&str, &str)], body: &str) -> u16 {
     let mut request = format!("{method} /mcp HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {

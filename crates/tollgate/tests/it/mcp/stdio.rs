@@ -236,7 +236,7 @@ fn a_cancelled_review_ends_and_gives_its_turn_back() {
         scratch.write("b.js", GOOD);
         let session = Session::start(&scratch, &[]).await;
         let agent = &session.agent;
-        // As many as may run at once.
+        // The limit of concurrent calls.
         let hanging = [agent.begin("review_change", json!({})).await, agent.begin("review_change", json!({})).await];
         let was_asked = tokio::task::spawn_blocking(move || {
             was_asked.recv().unwrap();
@@ -294,7 +294,7 @@ fn a_mistake_in_the_protocol_is_an_error_of_the_protocol() {
         let session = Session::start(&scratch, &[]).await;
         let unknown = session.agent.client.call_tool(CallToolRequestParams::new("rm_rf")).await;
         assert_eq!(protocol_error(unknown).message, "there is no tool `rm_rf`");
-        // What a tool is told wrongly is for the agent to read.
+        // Invalid arguments are reported to the agent.
         let refusal = session.agent.refusal("check_comment", json!({"body": 1, "more": 2})).await;
         assert!(refusal.contains("the arguments of `check_comment` are wrong"), "{refusal}");
         let refusal = session.agent.refusal("review_change", json!({})).await;

@@ -10,7 +10,7 @@ use crate::pages::fixtures::Scene;
 use crate::pages::screens::{NOBODY, screens};
 use crate::robustness::server::Server;
 
-/// Has something be so on every screen, and tells of all where it is not.
+/// Checks a condition on every screen, and reports all failures.
 #[track_caller]
 fn check(prepare: impl Fn(&Browser), is_so: impl Fn(&Browser) -> Vec<String>) {
     let scene = Scene::get();

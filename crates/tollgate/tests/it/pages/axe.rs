@@ -40,7 +40,7 @@ impl Browser {
     }
 }
 
-/// A violation in words: the rule, then each part of the page that breaks it.
+/// A violation as text: the rule, then each violating element.
 fn lines(violation: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     let nodes = violation["nodes"].as_array().unwrap();

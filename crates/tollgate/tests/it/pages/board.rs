@@ -100,7 +100,7 @@ fn a_card_goes_where_it_is_dragged_if_it_may() {
     browser.press("Escape");
     assert_eq!(site.status(&id), "waiting_approval");
     browser.drag(css(&card(&id)), css(&column("backlog")));
-    // It is there at once, and the server knows when this is said.
+    // It appears immediately, and the confirmation follows the server's response.
     browser.sees("Moved: Read JSON");
     assert!(browser.is(&is_in(&id, "backlog")));
     assert_eq!(site.status(&id), "backlog");

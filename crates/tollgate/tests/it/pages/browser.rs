@@ -32,7 +32,7 @@ pub(crate) struct Browser {
     pub(crate) watch: RefCell<Watch>,
     /// False when pages have no JavaScript.
     pub(crate) has_script: Cell<bool>,
-    /// What media queries are told, by feature.
+    /// The emulated media features.
     pub(crate) media: RefCell<Vec<(String, String)>>,
 }
 
@@ -82,7 +82,7 @@ impl Browser {
     pub(crate) fn go(&self, path: &str) {
         let url = format!("http://{}{path}", self.address);
         let wanted = path.split('#').next().unwrap_or_default();
-        // A page that goes on by itself just now (a form that was sent) can make the driver believe that this one
+        // A page that is navigating (after a form submission) can make the driver believe that this one
         // is there, or win over it: then it is asked for once more. One that leads elsewhere does so twice.
         for _ in 0..2 {
             self.run(async |session| session.goto(&url).await).unwrap();
@@ -195,7 +195,7 @@ impl Browser {
                 // A page that goes away takes the promise with it: then there is a new page to look at.
                 let _ = self.evaluate(NEXT_CHANGE);
             } else {
-                // Without scripts nothing tells of a change.
+                // Without scripts there are no change notifications.
                 pause();
             }
         }

@@ -209,7 +209,7 @@ fn a_long_line_is_shown_on_request() {
     browser.sees("word4000");
 }
 
-/// Opens a page without scripts and gives back its text. The driver does not wait for such pages to be there.
+/// Opens a page without scripts and returns its text. The driver does not wait for such pages to be there.
 #[track_caller]
 fn read(browser: &Browser, path: &str) -> String {
     browser.go(path);

@@ -88,7 +88,7 @@ impl Browser {
         self.must("Emulation.setEmulatedMedia", json!({ "features": features }));
     }
 
-    /// Makes the window so many pixels wide.
+    /// Sets the window width in pixels.
     #[track_caller]
     pub(crate) fn width(&self, width: u32) {
         self.window(f64::from(width), if width < 600 { 812.0 } else { 800.0 }).unwrap();
@@ -134,7 +134,7 @@ impl Browser {
         self.screenshot_in(&std::env::temp_dir().join("tollgate-screens"), name)
     }
 
-    /// Takes a picture of the page for the documents, `docs/screens`, when `TOLLGATE_SCREENS=1` says so.
+    /// Takes a screenshot for `docs/screens` if `TOLLGATE_SCREENS=1` is set.
     #[track_caller]
     pub(crate) fn screenshot_to_keep(&self, name: &str) -> PathBuf {
         match std::env::var_os("TOLLGATE_SCREENS") {

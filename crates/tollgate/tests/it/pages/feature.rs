@@ -24,7 +24,7 @@ fn rejected() -> (Site, String, Browser) {
 fn open(site: &Site, browser: &Browser, id: &str) {
     browser.go(&site.page_of(id));
     browser.until(LIVE);
-    // A page that is loaded anew would forget this.
+    // A reload would lose this marker.
     browser.value("window.isFirst = true");
 }
 

@@ -219,7 +219,7 @@ fn play(server: &Server, project: u64, cards: &[cards::Card]) {
     }
 }
 
-/// A desk whose agent knows all plays, and may do many at once.
+/// A desk with the scripted agent and high concurrency.
 fn desk(settings: &str) -> Desk {
     let desk = Desk::configured(agent::SCRIPT, settings);
     let path = desk.path("config/tollgate/config.toml");

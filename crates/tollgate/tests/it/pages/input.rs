@@ -72,7 +72,7 @@ impl Browser {
         pressed.unwrap();
     }
 
-    /// Chooses an option of a select by its words.
+    /// Chooses an option of a select by its label.
     #[track_caller]
     pub(crate) fn choose(&self, mark: Mark<'_>, option: &str) {
         let chosen = "function (words) {

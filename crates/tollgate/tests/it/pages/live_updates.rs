@@ -17,7 +17,7 @@ fn two_people_see_what_the_other_does() {
     let id = site.add("Read JSON");
     ada.sees("Read JSON");
     ben.sees("Read JSON");
-    // Ada starts it on its own page; Ben's board moves the card by itself.
+    // Ada starts it on its page; Ben's board moves the card live.
     ada.go(&site.page_of(&id));
     ada.until(LIVE);
     ada.click(button("Start"));

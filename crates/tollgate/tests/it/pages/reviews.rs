@@ -95,7 +95,7 @@ fn a_review_that_is_made_while_one_looks_is_announced() {
     let browser = site.open();
     browser.go("/reviews?severity=High");
     browser.until(LIVE);
-    // What the filter leaves out is not told of.
+    // Reviews outside the filter are not announced.
     review(&site, "Say nothing", "export const one = 1;");
     review(&site, "Evaluate again", &format!("{BAD} // again"));
     browser.sees("1 new review");

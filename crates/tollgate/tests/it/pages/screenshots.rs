@@ -1,6 +1,6 @@
 //! Every screen, as it looks, in both themes and on a phone.
 //!
-//! `TOLLGATE_SCREENS=1 cargo test -p tollgate --test it pages` takes the pictures of the documents, `docs/screens`, anew,
+//! `TOLLGATE_SCREENS=1 cargo test -p tollgate --test it pages` updates the screenshots in `docs/screens`,
 //! and screenshots of everything else into `tollgate-screens` in the temporary folder.
 
 use crate::pages::display::Theme;

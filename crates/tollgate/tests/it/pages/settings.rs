@@ -38,7 +38,7 @@ fn a_prompt_is_written_checked_shown_and_saved() {
     open_prompts(&browser, PROMPTS);
     browser.sees("In force: the default");
     assert!(browser.is(&format!("document.querySelector('{TEMPLATE}').readOnly")));
-    // What the reviewer would be told is there before anything is typed.
+    // The preview of the prompt appears before any edit.
     browser.until("document.querySelector('[data-part=part]').textContent.includes('JSON.parse(text)')");
     browser.sees("tokens in one call");
 

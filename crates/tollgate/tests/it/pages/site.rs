@@ -45,13 +45,13 @@ impl Site {
         Browser::new(self.server.address)
     }
 
-    /// Adds a feature and gives back its name.
+    /// Adds a feature and returns its name.
     #[track_caller]
     pub(crate) fn add(&self, title: &str) -> String {
         self.create(&json!({ "title": title, "description": title }))
     }
 
-    /// Adds a feature as the API takes it, and gives back its name.
+    /// Adds a feature as the API takes it, and returns its name.
     #[track_caller]
     pub(crate) fn create(&self, feature: &Value) -> String {
         let answer = self.server.post(&format!("/api/projects/{}/features", self.project), feature);

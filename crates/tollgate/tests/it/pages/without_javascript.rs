@@ -1,4 +1,4 @@
-//! Without JavaScript there is everything to read, and words for what cannot be done.
+//! Pages without JavaScript: all content is readable, and unavailable actions are explained.
 
 use crate::pages::fixtures::Scene;
 

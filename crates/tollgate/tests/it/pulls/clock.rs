@@ -33,7 +33,7 @@ pub(crate) fn clock() -> u64 {
 }
 
 impl Time {
-    /// A time that goes on by itself, too, or only when it is moved.
+    /// A clock that runs, or moves only when advanced.
     pub(crate) fn new(github: &FakeGithub, is_still: bool) -> Arc<Self> {
         let (ahead_ms, waited_ms) = (AtomicU64::new(0), AtomicU64::new(0));
         let (still, step_hub) = (is_still.then(machine_ms), Box::new(github.stepper()));
@@ -55,7 +55,7 @@ impl Time {
         (self.step_hub)(ms);
     }
 
-    /// How long the client waited by itself.
+    /// The total backoff of the client.
     pub(crate) fn waited_ms(&self) -> u64 {
         self.waited_ms.load(Ordering::SeqCst)
     }

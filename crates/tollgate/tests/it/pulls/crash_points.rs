@@ -95,7 +95,7 @@ fn a_server_that_dies_at_any_point_is_as_good_as_one_that_does_not() {
         |point: &'static str| (0..n_each.max(n_passes(point))).map(move |round| (point, round % n_passes(point) + 1));
     let todo: Mutex<Vec<(&str, u32)>> = Mutex::new(POINTS.into_iter().flat_map(of).rev().collect());
     let (n_all, problems) = (todo.lock().unwrap().len(), Mutex::new(Vec::new()));
-    // Most of the time is spent waiting, so several are tried at once.
+    // Most of the time is spent waiting, so several run concurrently.
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -171,7 +171,7 @@ fn a_server_that_is_killed_at_random_loses_nothing_and_says_nothing_twice() {
     let mut random = Random(0x5eed_0007 + u64::from(n_kills()));
     let (mut n_killed, mut n_acked, mut n_twice, mut n_faults) = (0, 0, 0, 0);
     while n_killed < wanted {
-        // GitHub allows so many comments an hour that each has room for some kills only.
+        // GitHub's hourly comment limit has room for some kills per instance only.
         let github = FakeGithub::start();
         let mut server = TestServer::new(&github, "");
         github.repository("octo/app", START);

@@ -1,4 +1,4 @@
-//! A worker that dies on the way: between two words to a code host, as if it had been killed there.
+//! A worker that dies between two requests to the forge, as if killed there.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -14,14 +14,14 @@ use tollgate_engine::forge::host::{
 };
 use tollgate_engine::pulls::Hosts;
 
-/// What becomes of a worker, and when: after so many words, before or after the last was spoken. It lives on at 0.
+/// The fate of a worker: it dies after a number of requests, before or after the last is sent; 0 is never.
 #[derive(Clone, Default)]
 pub(crate) struct Death(Arc<Fate>);
 
 #[derive(Default)]
 struct Fate {
     left: AtomicI64,
-    /// Only the moments of this word count, if it is one.
+    /// Counts only requests of this kind, if given.
     only: Mutex<Option<&'static str>>,
     /// Pauses instead of dying: sends a message and waits until it is resumed.
     sleeps: Mutex<Option<(Sender<()>, Receiver<()>)>>,
@@ -36,7 +36,7 @@ impl Death {
     }
 
     /// Pauses, after a message, until the returned guard is dropped. Counts all moments, or those
-    /// of one word.
+    /// of one kind.
     pub(crate) fn is_a_sleep_after(&self, n_moments: i64, only: Option<&'static str>) -> (Receiver<()>, Sender<()>) {
         let ((tell, told), (wake, woken)) = (mpsc::channel(), mpsc::channel());
         *self.0.sleeps.lock().unwrap() = Some((tell, woken));

@@ -1,4 +1,4 @@
-//! The code host fails in every way there is, at every word we write; nothing is lost and nothing is said twice.
+//! The forge fails in every way at every write request; nothing is lost and nothing is posted twice.
 //!
 //! `TOLLGATE_CHAOS=50` tries each fault fifty times, at the first, second and third request of each kind in turn; without
 //! it each is tried once. Statistics are printed.

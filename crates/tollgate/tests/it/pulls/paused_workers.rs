@@ -1,6 +1,6 @@
-//! Workers that are stopped in the middle of a word to the host, sleep past the end of their claim, and go on.
+//! Workers that are paused during a request to the forge, beyond the end of their lease, and then resume.
 //!
-//! Others have done their work by then. They are stopped before and after each kind of word that writes; with
+//! Others have done their work by then. They are paused before and after each kind of write request; with
 //! `TOLLGATE_CHAOS=1` 40 times more, at every moment of 400 jobs. Statistics are printed.
 
 use std::time::Duration;
@@ -18,7 +18,7 @@ const SLEEP_MS: u64 = 31_000;
 /// Words that write; each has a moment before it and one after it.
 const WRITES: [&str; 4] = ["comment", "review", "begin_check", "update_check"];
 
-/// When a worker is stopped: after so many moments, of one word or of all.
+/// When a worker is paused: after a number of requests, of one kind or of all.
 type When = (i64, Option<&'static str>);
 
 struct Worker {
@@ -28,7 +28,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Works until nothing is to be done now; gives back whether there was something.
+    /// Works until no job is due; returns whether there was one.
     fn work(&self) -> bool {
         let mut has_worked = false;
         // Trouble with the host is over some time.
@@ -116,7 +116,7 @@ fn a_worker_that_sleeps_past_its_claim_loses_nothing_and_says_nothing_twice() {
         };
         let pulls: Vec<(PullRequest<'_>, u64)> = (0..n_each).map(open).collect();
         n_jobs += pulls.len();
-        // The host takes only so many comments an hour, and pushes settle.
+        // The rate limit of comments and the debouncing of pushes need time.
         steps.wait(5 * 60_000);
         assert!(sleep_at(&steps, &workers, round % N_WORKERS, when), "nobody was stopped at {when:?}");
         n_slept += 1;

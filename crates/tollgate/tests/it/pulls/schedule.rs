@@ -2,7 +2,7 @@
 //!
 //! `TOLLGATE_CHAOS=1000 cargo test -p tollgate --test it schedule -- --nocapture` tries a thousand; without it there are a
 //! few. People push, retitle and talk; deliveries come twice, late, in another order or not at all; the host fails in
-//! every way that [`Fault`] knows, and workers die between any two words to it.
+//! every way that [`Fault`] knows, and workers die between any two requests to it.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ enum Act {
     Wait {
         ms: u64,
     },
-    /// The worker dies after so many moments.
+    /// The worker dies after this many requests.
     Die {
         after: i64,
     },

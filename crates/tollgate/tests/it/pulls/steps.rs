@@ -1,4 +1,4 @@
-//! The work on pull requests, one step at a time and by a clock that a test moves: nothing happens by itself.
+//! The pull request worker, stepped by hand with a manual clock: there is no background work.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::dying_worker::{Dead, Death, MortalHosts};
 use crate::desk::Desk;
 use crate::fake_github::FakeGithub;
 
-/// The work, with a database of its own; deliveries of the hub are taken in at once.
+/// The worker with its own database; deliveries of the fake GitHub are received immediately.
 pub(crate) struct Steps {
     desk: Desk,
     pub(crate) pulls: Pulls,
@@ -80,7 +80,7 @@ impl Steps {
         match stepped {
             Ok(Ok(Stepped::Idle)) => false,
             Ok(Ok(Stepped::Worked(_))) => true,
-            // Trouble with the host is told, and the step is taken again later.
+            // A forge error is recorded, and the step is retried later.
             Ok(Err(failure)) => {
                 self.troubles.borrow_mut().push(failure.message);
                 true
@@ -98,7 +98,7 @@ impl Steps {
         self.n_dead.get()
     }
 
-    /// Finds out what no delivery told.
+    /// Reconciles missed deliveries.
     pub(crate) fn reconcile(&self) {
         self.pulls.reconcile(None).unwrap();
     }

@@ -150,7 +150,7 @@ impl<'a> TestServer<'a> {
         }
     }
 
-    /// Waits until a comment is answered, and gives back the answer.
+    /// Waits until a comment is answered, and returns the answer.
     #[track_caller]
     pub(crate) fn answered(&self, pull: &PullRequest<'_>, comment: u64) -> String {
         wait_until(&format!("an answer to {comment}"), || !pull.seen().replies_to(comment).is_empty());

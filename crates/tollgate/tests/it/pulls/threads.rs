@@ -96,7 +96,7 @@ fn an_app_without_the_right_to_resolve_threads_does_all_else() {
 fn a_host_that_forbids_it_in_the_end_is_not_asked_for_ever() {
     let github = FakeGithub::start();
     github.let_apps_resolve();
-    // The threads are told, and that we may resolve them; then we may not.
+    // The threads are listed with the permission to resolve, which is then withdrawn.
     github.fault("graphql", 1, u32::MAX, Fault::Forbidden);
     check_without(&github, RESOLVES, 1);
 }

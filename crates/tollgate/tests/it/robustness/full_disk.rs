@@ -1,7 +1,7 @@
 //! F4: the disk is full, and then it is not.
 //!
 //! The disk is a small one of the server's own, mounted where only the server sees it. A limit on the size of files,
-//! lifted from outside, needs no rights and is tried everywhere. Where nothing can be mounted that is said, and a project
+//! lifted from outside, needs no rights and is tried everywhere. If mounting is not allowed, the test says so, and a project
 //! is on a full disk as far as its folder takes nothing more.
 
 use std::os::unix::fs::PermissionsExt as _;

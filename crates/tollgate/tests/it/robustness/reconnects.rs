@@ -60,7 +60,7 @@ impl Socket {
     }
 }
 
-/// Listens until an event that is told later, and hangs up again and again.
+/// Reads events up to a given one, with repeated reconnects.
 fn listen(address: SocketAddr, token: &str, n_drops: usize, end: &AtomicU64) -> Vec<u64> {
     let mut seen: Vec<u64> = Vec::new();
     let mut dropped = 0;

@@ -29,7 +29,7 @@ fn check(how: &Launch<'_>, pester: impl Fn(&Server, u64)) -> (Desk, Server) {
 fn few_file_handles_are_enough() {
     let how = Launch { before: "ulimit -n 64", ..Launch::default() };
     let (_desk, server) = check(&how, |server, project| {
-        // More connections than handles, which say nothing, and requests that have to get through all the same.
+        // More idle connections than file handles, and requests that still must be answered.
         let silent: Vec<TcpStream> = (0..200).filter_map(|_| TcpStream::connect(server.address).ok()).collect();
         let path = format!("/api/projects/{project}/features");
         let mut n_stored = 0;
@@ -82,7 +82,7 @@ fn a_mistake_of_ours_costs_one_request_or_one_try() {
             }
             assert!(statuses.iter().filter(|status| **status != 200).count() <= 1, "{statuses:?}");
         });
-        // Others are still heard, and everything is told.
+        // Other requests are answered, and the errors are logged.
         let new = server.post("/api/projects/1/features", &json!({"description": "x", "title": "old"})).json();
         let id = new["id"].as_str().unwrap();
         let file = desk.path("project/.automaker/features").join(id).join("feature.json");

@@ -15,7 +15,7 @@ use super::server::{PATIENCE, Server, exchange, nothing_is_left, processes_of, r
 use crate::desk::{Desk, learns, works};
 use crate::wait::wait_until;
 
-/// What clients were told while a server ended.
+/// The responses to clients during a shutdown.
 #[derive(Default)]
 struct Told {
     /// Features that were promised.

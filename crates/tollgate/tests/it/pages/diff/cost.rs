@@ -8,7 +8,7 @@ use crate::pages::browser::Browser;
 use crate::pages::display::Metrics;
 use crate::pages::site::Site;
 
-/// The diff of a feature with a change by this script, with no more than so many elements at first.
+/// The diff of a feature changed by this script, with a limit of initial elements.
 #[track_caller]
 fn shown(name: &str, script: &str, most_elements: usize) -> (Site, Browser) {
     let site = Site::of(Desk::new(script));

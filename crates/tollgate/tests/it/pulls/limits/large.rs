@@ -4,10 +4,10 @@ use super::super::test_server::{BAD, GOOD, TestServer};
 use super::{Found, START, is_thorough, outcome};
 use crate::fake_github::{FakeGithub, Opening};
 
-/// How many bytes a review takes by itself.
+/// The default limit of a diff in bytes.
 const MAX_DIFF: usize = 20_000_000;
 
-/// A difference of so many bytes in so many files of 60 kB, every tenth of which has a finding where there are to be any.
+/// A diff of the given size in files of 60 kB, with a finding in every tenth if wanted.
 fn files(n_bytes: usize, has_findings: bool) -> Vec<(String, String)> {
     let filler = format!("export const words = '{}';\n", "plain words ".repeat(6)).repeat(600);
     // Each line has a mark in front, and each file a header.
