@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::Work;
@@ -13,6 +12,7 @@ use tollgate_engine::store::board::FeatureRow;
 use tollgate_engine::store::{Database, Location};
 
 use crate::place::{Place, server};
+use crate::wait::wait_for;
 
 pub(crate) const BAD: &str = "export const f = (text) => eval(text);";
 pub(crate) const GOOD: &str = "export const f = (text) => JSON.parse(text);";
@@ -144,16 +144,11 @@ fn now() -> u64 {
     u64::try_from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
-/// Waits until a feature is where nothing is owed to it, with generous patience.
+/// Waits until a feature has no queued work and its file is up to date.
 #[track_caller]
 pub(crate) fn settled(board: &Board, project: i64, id: &FeatureId) -> FeatureRow {
-    let begun = Instant::now();
-    loop {
+    wait_for("the feature settles", || {
         let row = board.feature(project, id).unwrap();
-        if row.state.work == Work::Nothing && row.projected_rev == row.rev {
-            return row;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(120), "{row:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        (row.state.work == Work::Nothing && row.projected_rev == row.rev).then_some(row)
+    })
 }
