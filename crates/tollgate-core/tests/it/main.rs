@@ -11,6 +11,7 @@ mod input;
 mod json;
 mod junit;
 mod markdown;
+mod modules;
 mod rdjson;
 mod sample;
 mod sarif;
