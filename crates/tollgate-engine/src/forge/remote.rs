@@ -1,4 +1,4 @@
-//! A cache of partial clones: remote repositories with only the blobs that reviews need.
+//! The partial clone cache: remote repositories with only the blobs that reviews need.
 //!
 //! Each is a bare repository in a cache. It holds all commits and trees, but only the blobs that some review read: the
 //! changed files of pull requests, and the settings of their target branches. Nothing is ever checked out; no hook,

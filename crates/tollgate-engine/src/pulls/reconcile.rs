@@ -1,4 +1,4 @@
-//! Reconciles with the code host what no delivery reported: at startup and every few minutes.
+//! The reconcile job: finds what no delivery reported, at startup and every few minutes.
 //!
 //! Requests redelivery of failed webhook deliveries, and searches open pull requests of known repositories for heads
 //! that were not reviewed. Jobs whose lease expired are found by the worker without this.
