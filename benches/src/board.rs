@@ -75,7 +75,7 @@ impl Desk {
         command
     }
 
-    /// Runs the program to its end, and returns its output and its duration.
+    /// Runs the program to its end; returns its output and duration.
     pub(crate) fn run(&self, program: &Path, args: &[&str]) -> io::Result<(String, Duration)> {
         let begun = Instant::now();
         let output = self.command(program, args).output()?;
@@ -163,7 +163,7 @@ impl Server {
                 break address.parse().map_err(|_| io::Error::other("the server said no address"))?;
             }
         };
-        // Drained, so that the server never blocks on a full pipe.
+        // Read on, so that the program never blocks on a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let mut server = Self { child, address, token: String::new(), ready: Duration::ZERO };
         while server.client()?.get("/readyz")?.status != 200 {
@@ -195,7 +195,18 @@ impl Server {
         figures(self.child.id())
     }
 
-    /// Its memory once start-up work is over: the CPU is idle.
+    /// How many times its threads have gone to sleep by themselves: as many wake-ups.
+    pub(crate) fn n_wakes(&self) -> io::Result<u64> {
+        let mut n_wakes = 0;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            let status = fs::read_to_string(thread?.path().join("status"))?;
+            let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            n_wakes += count.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
+        }
+        Ok(n_wakes)
+    }
+
+    /// The same once its start is over and its CPU time stands still.
     pub(crate) fn at_rest(&self) -> io::Result<Figures> {
         let begun = Instant::now();
         let mut last = self.figures()?;
@@ -244,7 +255,7 @@ pub(crate) struct Client {
     head: String,
 }
 
-/// The response.
+/// An HTTP response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,

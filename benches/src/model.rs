@@ -1,4 +1,4 @@
-//! A fake model without remarks, which records its prompts and when it was first asked.
+//! A fake model on this machine without findings; it records the time of the first byte and the prompts.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -27,7 +27,7 @@ pub(crate) struct Model {
 pub(crate) struct Noted {
     /// When the first byte came.
     pub(crate) first: Option<Instant>,
-    /// The prompts it received.
+    /// The prompts, one text each.
     pub(crate) told: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Model {
         std::fs::write(folder.join("tollgate/config.toml"), text)
     }
 
-    /// The prompts recorded since the last call.
+    /// The records since the last call.
     pub(crate) fn noted(&self) -> Noted {
         std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner))
     }

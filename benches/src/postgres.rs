@@ -22,7 +22,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// The server that the environment names, when it commits durably.
+    /// The server that the environment names, if its commits are durable.
     pub(crate) fn find(measure: &str) -> io::Result<Self> {
         let left_out = |why: &str| io::Error::other(format!("left out, {why}: `{HOW} {measure}`"));
         let address = std::env::var(VARIABLE).map_err(|_| left_out("since there is no PostgreSQL"))?;
@@ -56,7 +56,7 @@ impl Host {
         self.runtime.block_on(asked).map_err(io::Error::other)
     }
 
-    /// The connection.
+    /// The runtime for queries.
     pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
     }

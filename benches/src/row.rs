@@ -11,7 +11,7 @@ pub(crate) const PER_SECOND: &str = "/s";
 /// One figure of ours beside one of a peer, or beside a limit.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    /// The measure.
+    /// The name of the measure.
     pub(crate) measure: String,
     /// Our figure.
     pub(crate) ours: f64,

@@ -1,4 +1,4 @@
-//! Runs programs and meters their cost.
+//! Runs programs and measures their cost.
 //!
 //! A process can ask the system only for the sum over all its children, so each program is run by a copy of this one,
 //! which has no other child and prints what that one cost.
@@ -39,7 +39,7 @@ pub(crate) fn least(n_runs: usize, command: &[&OsStr]) -> io::Result<Cost> {
     best.ok_or_else(|| io::Error::other("no run"))
 }
 
-/// The database of tollgate. Its cache would make every run but the first cheaper, so each measured run begins
+/// The store of tollgate. Stored reviews would make every run but the first cheaper, so each measured run begins
 /// with the same memory: an empty one, or a copy of this.
 pub(crate) struct Memory {
     folder: tempfile::TempDir,
@@ -111,7 +111,7 @@ fn once(command: &[&OsStr], memory: Option<&Memory>) -> io::Result<Cost> {
     }
 }
 
-/// Runs a program, discards its output, and prints its cost.
+/// Runs a program without its output, and prints the cost.
 pub(crate) fn meter(command: &[String]) -> ExitCode {
     let Some((program, arguments)) = command.split_first() else { return ExitCode::from(2) };
     let status = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).status();

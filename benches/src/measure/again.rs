@@ -1,7 +1,7 @@
 //! `again`: the second push of a branch against the first, on real branches.
 //!
 //! A branch is what a merge of the corpus brought in. Its first push is all but its last commit, the second all of it.
-//! Both are reviewed against the merge base, the second with `--since-last`: files that did not change in
+//! Both are reviewed against where the branch left the main branch, the second with `--since-last`: unchanged parts in
 //! between is neither compared nor scanned again.
 
 use std::ffi::OsStr;
@@ -39,7 +39,7 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
         ]
         .to_vec();
         let push = |commit: &str| scene::git(&shared, &["update-ref", "refs/heads/pushed", commit]);
-        // The database exists before the first push, as it does on every day but the first.
+        // The file is there before the first push, as it is on all days but the first.
         push(&branch.base)?;
         let before = Memory::after(&[&review])?;
         push(&branch.first)?;
@@ -54,7 +54,7 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
         whole += without.cpu_ms;
     }
     let measure = format!("again, {} branches, CPU", branches.len());
-    // The share of the second push that the cache saves, independent of the first one.
+    // How much of the second push the store saves, independently of the first one.
     let spared = "again, against no memory, CPU".to_owned();
     Ok(vec![
         Row { measure, ours: second, peer: first, unit: "ms", bar: 0.5 },

@@ -1,4 +1,4 @@
-//! Scaling of workers: jobs of a fixed duration, done by one, two and four workers on one PostgreSQL.
+//! Scaling of workers: slow jobs, done by one, two and four workers on one PostgreSQL.
 //!
 //! Each worker has a database of its own, as a process has, and goes the whole way of a piece of work: it claims, gives a
 //! sign of life in the middle, says that it is done, and gives the claim back.
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_engine::store::Database;
 
-use super::queue::{LEASE_MS, claim, finish, owe};
+use super::queue::{LEASE_MS, N_REPOSITORIES, claim, enqueue, finish};
 use crate::measure::{Measure, Setting};
 use crate::postgres::{Host, median, told};
 use crate::row::{PER_SECOND, Row};
@@ -53,7 +53,7 @@ fn rate(host: &Host, n_workers: usize) -> io::Result<f64> {
         databases.push(scratch.open()?);
     }
     // One more for each, before the clock runs, so that connections and statements are there.
-    owe(&scratch, n_workers * (N_EACH + 1))?;
+    enqueue(&scratch, n_workers * (N_EACH + 1), N_REPOSITORIES)?;
     let barrier = Barrier::new(n_workers + 1);
     thread::scope(|scope| {
         let barrier = &barrier;

@@ -1,8 +1,8 @@
-//! The footprint of an idle `tollgate serve`, and its latency: without features, and with 10,000.
+//! The memory and the wake-ups of an idle `tollgate serve`, and how soon it is ready: without features, and with 10,000.
 
 use std::io;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::board::{Desk, Server};
 use crate::measure::{Measure, Setting};
@@ -15,6 +15,9 @@ const DIFF_BYTES: usize = 4_000;
 /// Megabytes of memory.
 const LIMIT_MB: f64 = 40.0;
 const LIMIT_MS: f64 = 300.0;
+/// The most wake-ups a second, of all threads together, and how long they are counted.
+const WAKES: f64 = 2.0;
+const COUNTED: Duration = Duration::from_secs(20);
 /// With 10,000 features the server may take so many times as long to be ready as without.
 const READY_BAR: f64 = 1.5;
 
@@ -32,10 +35,18 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
         version = version.min(wall_of_version(&full, &program)?);
     }
     let memory = |desk: &Desk| Ok::<_, io::Error>(Server::start(desk, &program)?.at_rest()?.memory_mb);
+    let wakes = |desk: &Desk| {
+        let server = Server::start(desk, &program)?;
+        server.at_rest()?;
+        let before = server.n_wakes()?;
+        std::thread::sleep(COUNTED);
+        Ok::<_, io::Error>((server.n_wakes()? - before) as f64 / COUNTED.as_secs_f64())
+    };
     let row = |measure: &str, ours, peer, unit, bar| Row { measure: measure.to_owned(), ours, peer, unit, bar };
     Ok(vec![
         row("idle, memory, 0", memory(&empty)?, LIMIT_MB, "MB", 1.0),
         row("idle, memory, 10,000", memory(&full)?, LIMIT_MB, "MB", 1.0),
+        row("idle, wake-ups, 10,000", wakes(&full)?, WAKES, "/s", 1.0),
         row("idle, ready, 10,000", ready_full, LIMIT_MS, "ms", 1.0),
         row("idle, ready, 10,000 against 0", ready_full, ready, "ms", READY_BAR),
         // No bar of its own: what of it is only starting a program.

@@ -2,7 +2,7 @@
 //!
 //! The same clients bring the same bodies to both, and both answer once it is on the disk, over as many connections to the
 //! same server. The bare one reads the body and looks at nothing; ours checks the signature, reads 22 kB into types, notes
-//! the delivery and its job, in one transaction of several statements.
+//! the delivery and the queued job, in one transaction of several statements.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::net::SocketAddr;

@@ -46,7 +46,7 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
 /// A body of a number of bytes.
 type Hostile = fn(usize) -> String;
 
-/// Input that makes a careless parser slow.
+/// Inputs that make a careless parser slow.
 const HOSTILE: &[(&str, Hostile)] = &[
     ("<!--", |n_bytes| "<!--".repeat(n_bytes / 4)),
     ("a <!--", |n_bytes| "a <!--".repeat(n_bytes / 6)),

@@ -1,5 +1,5 @@
 //! A busy board: 500 clients that listen while 50 changes a second are made through HTTP, for a minute; then 50 more
-//! that never read.
+//! that read nothing.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -79,7 +79,7 @@ fn measure(
     ])
 }
 
-/// Seconds until slow clients are disconnected, and by how many megabytes the server grew at most.
+/// Seconds until clients that read nothing are disconnected, and by how many megabytes the server grew at most.
 fn stall(server: &Server, runtime: &tokio::runtime::Runtime) -> io::Result<(f64, f64)> {
     let before = server.figures()?.memory_mb;
     let mut stalled = Vec::new();

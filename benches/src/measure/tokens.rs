@@ -1,4 +1,4 @@
-//! Prompts to models: the error of the token estimate, the cost of line numbers, and how
+//! Prompts for a model: the error of the estimate of their tokens, the cost of line numbers, and how
 //! long planning takes.
 
 use std::hint::black_box;
@@ -23,7 +23,7 @@ const N_BYTES: usize = 10_000_000;
 const N_FILES: usize = 12;
 /// In a part with fewer tokens, few of them are many percent.
 const MIN_TOKENS: usize = 300;
-/// The number of commits that are measured with the context of their hunks.
+/// The number of commits that are measured with the text around their hunks.
 const N_COMMITS: usize = 100;
 /// The longest definition that is shown as a whole, as in a review.
 const MAX_LINES: u32 = 120;

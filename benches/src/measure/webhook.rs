@@ -62,7 +62,7 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
     ])
 }
 
-/// A server that is an app of a GitHub that receives no request.
+/// A server with a GitHub App that never calls GitHub.
 pub(super) fn start(desk: &Desk, program: &Path, more: &[&str]) -> io::Result<Server> {
     let folder = desk.path("data/tollgate/github");
     fs::create_dir_all(&folder)?;
@@ -151,7 +151,7 @@ fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
     Ok(BufReader::new(tcp))
 }
 
-/// Sends one delivery, and reads the response.
+/// Sends one, and reads the response.
 fn deliver(stream: &mut BufReader<TcpStream>, body: &[u8], guid: &str, event: &str) -> io::Result<u16> {
     let hash = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).map_err(io::Error::other)?;
     let hash = hash.chain_update(body).finalize().into_bytes();
@@ -227,7 +227,7 @@ pub(super) fn body(action: &str, number: u64) -> Vec<u8> {
     payload(action, number).to_string().into_bytes()
 }
 
-/// A `pull_request` delivery as GitHub sends it: 22 kB, most of it addresses.
+/// A delivery of GitHub about a pull request: 22 kB, most of them URLs.
 fn payload(action: &str, number: u64) -> Value {
     let sha = "0123456789abcdef0123456789abcdef01234567";
     let user = json!({

@@ -13,7 +13,7 @@ use crate::row::Row;
 
 pub(super) const MEASURE: Measure = Measure { name: "writes", take };
 
-/// The most that a batched write may take, as a share of a single one.
+/// The bar: time of a write with group commit, as a part of that without.
 const BAR: f64 = 0.16;
 /// So many write at once, each waiting for its last write before the next.
 const N_WRITERS: usize = 64;

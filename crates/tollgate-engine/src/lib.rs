@@ -25,3 +25,4 @@ pub mod redaction;
 pub mod reviewer;
 pub mod store;
 mod tree;
+mod worker;

@@ -32,8 +32,9 @@ mod reconcile;
 mod runner;
 mod work;
 
+pub use crate::worker::Log;
 pub use reconcile::Reconciled;
-pub use runner::{Runner, Tell};
+pub use runner::Runner;
 pub use work::Stepped;
 
 /// The code hosts, one for each repository in which the app acts.

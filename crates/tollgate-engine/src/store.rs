@@ -36,6 +36,7 @@ mod listed;
 mod location;
 mod open;
 pub mod pulls;
+pub mod queue;
 mod record;
 mod retention;
 mod row;
@@ -45,7 +46,7 @@ mod sql;
 mod trend;
 
 pub use condition::{Condition, examine};
-pub use database::{Database, Tallied, tally};
+pub use database::{Database, Signal, Tallied, tally};
 pub use dismissal::DismissalRow;
 pub use health::{Health, Jobs, Recent};
 pub use listed::{Listed, Names, OfFeature, Order, Origin, ResultFilter, RunQuery};

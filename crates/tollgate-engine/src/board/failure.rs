@@ -56,11 +56,6 @@ pub(super) fn no_target(project: &Path, name: Option<&str>) -> Failure {
     }
 }
 
-/// No thread could be started.
-pub(super) fn no_thread(error: &std::io::Error) -> Failure {
-    Failure::new(Kind::External, format!("no thread could be started: {error}"))
-}
-
 /// The file of a feature is gone.
 pub(super) fn gone(id: &FeatureId) -> Failure {
     Failure::new(Kind::User, format!("the file of `{id}` is gone"))

@@ -1,14 +1,14 @@
-//! The name of this very process, by which others tell whether who holds something still runs.
+//! The name of this process as the owner of leases and locks, by which others tell whether it still runs.
 //!
 //! ```text
 //! build-7/0b6d2f31-4026531836/4711-183002
-//! │       │                   └ its number, and when it began: numbers are used again, both together are not
-//! │       └ since when the machine runs, and whose numbers of processes these are: those of a container are its own
+//! │       │                   └ its PID and start time: PIDs are reused, both together are not
+//! │       └ the boot of the machine and the PID namespace: a container has PIDs of its own
 //! └ the machine, for people
 //! ```
 //!
-//! Several machines may share what is held, and a number of one of them says nothing on another. So only names with the
-//! same middle are judged here; who holds something elsewhere has it until their time has run out.
+//! Several machines may share the leases, and a PID says nothing on another machine. So only names with the same middle part
+//! are judged here; other owners keep their leases until they expire.
 
 use super::guard::ProcessMark;
 use super::machine;
@@ -34,7 +34,7 @@ pub(crate) fn has_ended(name: &str) -> bool {
     !ProcessMark::of(pid, "").is_ok_and(|mark| mark.started == started)
 }
 
-/// Within what the numbers of processes are unique; empty where that is not known.
+/// The scope within which PIDs are unique; empty where it is unknown.
 fn numbers() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -63,7 +63,7 @@ mod tests {
         for name in ["4711-1", "0-1", "", "a/b/0-1", "a//0-1", "a/0-1"] {
             assert!(!has_ended(name), "{name}");
         }
-        // Two containers of one machine: the same start of the machine, and other numbers.
+        // Two containers of one machine: the same boot, and other PIDs.
         let (_, rest) = name().split_once('/').map(|(host, rest)| (host.to_owned(), rest.to_owned())).unwrap();
         let (numbers, _) = rest.split_once('/').unwrap();
         let (boot, _) = numbers.rsplit_once('-').unwrap();

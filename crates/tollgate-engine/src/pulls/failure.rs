@@ -8,11 +8,6 @@ pub(super) fn no_merge_base(branch: &str) -> Failure {
         .hint("Rebase it onto its target branch.")
 }
 
-/// No thread could be started.
-pub(super) fn no_thread(error: &std::io::Error) -> Failure {
-    Failure::new(Kind::External, format!("no thread could be started: {error}"))
-}
-
 /// A worker panicked.
 pub(super) fn mistake() -> Failure {
     Failure::new(Kind::Internal, "internal error").hint("The server's log has the details; please report it.")

@@ -3,6 +3,7 @@
 //! Every step is idempotent or stored before it takes effect, so the next worker can repeat it. The order is: bot
 //! commands, the review, then the outbox, including entries of earlier jobs.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,7 @@ use crate::failure::Failure;
 use crate::forge::host::{BotIdentity, Host, HostError, HostErrorKind, Pull};
 use crate::forge::remote::Remote;
 use crate::process;
-use crate::store::pulls::{Claim, Fenced, FencingToken, NextClaim, PostKind, PostState, PullRow};
+use crate::store::pulls::{Claim, Fenced, FencingToken, LeaseRequest, NextClaim, PostKind, PostState, PullRow};
 
 mod review;
 
@@ -111,47 +112,68 @@ impl Pulls {
     ///
     /// A server runs this on many threads by a [`Runner`](super::Runner); tests take single steps.
     pub fn step(&self, owner: &str) -> Result<Stepped, Failure> {
-        let Some(claim) = self.claim_next(owner, Vec::new())? else { return Ok(Stepped::Idle) };
+        let lease_ms = u64::try_from(process::lease().as_millis()).unwrap_or(u64::MAX);
+        let lease = LeaseRequest { owner: owner.to_owned(), now_ms: self.now(), lease_ms };
+        let next = NextClaim { lease, limits: self.site().limits, except: Vec::new() };
+        let Some(claim) = self.database().claim_next(&next)? else { return Ok(Stepped::Idle) };
         let pull = claim.pull.id;
         let watch = Watch::new(CancellationToken::new(), claim.until_ms);
-        run(self, claim, &watch)?;
+        run(self, claim, &watch, &|| None).0?;
         Ok(Stepped::Worked(pull))
-    }
-
-    /// Leases the next due pull request, except those still in progress here.
-    pub(super) fn claim_next(&self, owner: &str, except: Vec<i64>) -> Result<Option<Claim>, Failure> {
-        let lease_ms = u64::try_from(process::lease().as_millis()).unwrap_or(u64::MAX);
-        let (owner, limits) = (owner.to_owned(), self.site().limits);
-        self.database().claim_next(&NextClaim { owner, now_ms: self.now(), lease_ms, limits, except })
     }
 }
 
-/// Processes a leased pull request and releases the lease.
-pub(super) fn run(pulls: &Pulls, claim: Claim, watch: &Arc<Watch>) -> Result<(), Failure> {
+/// Builds the request for the next job, when it is to be claimed with the end of this one.
+pub(super) type NextJob<'a> = dyn Fn() -> Option<NextClaim> + 'a;
+
+/// Processes a leased pull request and releases the lease; returns the next job that was claimed with it.
+pub(super) fn run(
+    pulls: &Pulls,
+    claim: Claim,
+    watch: &Arc<Watch>,
+    next: &NextJob<'_>,
+) -> (Result<(), Failure>, Option<Claim>) {
     process::crash_point("pull-claimed");
-    let (database, token, troubles) = (pulls.database(), claim.token, claim.pull.troubles);
-    let worked = begin(pulls, claim, watch).and_then(|job| job.all());
-    let late = |fenced: Fenced<()>| fenced.map(|_| ());
+    let (token, troubles) = (claim.token, claim.pull.troubles);
+    let mut claimed = None;
+    let worked = begin(pulls, claim, watch, next).and_then(|job| {
+        let after = job.all();
+        claimed = job.claimed.take();
+        after
+    });
+    let released = release(pulls, (token, troubles), worked, next, &mut claimed);
+    (released, claimed)
+}
+
+/// Releases the lease after a job, unless the job has done so.
+fn release(
+    pulls: &Pulls,
+    (token, troubles): (FencingToken, u32),
+    worked: Result<AfterJob, JobError>,
+    next: &NextJob<'_>,
+    claimed: &mut Option<Claim>,
+) -> Result<(), Failure> {
+    let database = pulls.database();
     match worked {
         Ok(AfterJob::Release { not_before_ms }) => {
             process::crash_point("pull-before-release");
-            late(database.release_pull(token, not_before_ms))?;
+            match next() {
+                Some(next) => *claimed = database.release_and_claim(token, not_before_ms, next)?.ok().flatten(),
+                None => database.release_pull(token, not_before_ms).map(drop)?,
+            }
             process::crash_point("pull-released");
             Ok(())
         }
         // Another worker holds the lease; nothing to release.
         Ok(AfterJob::Released) | Err(JobError::LeaseLost) => Ok(()),
         Err(JobError::Host(error)) => {
-            late(database.release_after_failure(
-                token,
-                &error.message,
-                pulls.now().saturating_add(wait_ms(&error, troubles)),
-            ))?;
+            let later = pulls.now().saturating_add(wait_ms(&error, troubles));
+            database.release_after_failure(token, &error.message, later).map(drop)?;
             Err(error.into_failure())
         }
         Err(JobError::Failure(failure)) => {
             let later = pulls.now().saturating_add(TROUBLE_MS);
-            late(database.release_after_failure(token, &failure.message, later))?;
+            database.release_after_failure(token, &failure.message, later).map(drop)?;
             Err(failure)
         }
     }
@@ -186,9 +208,17 @@ pub(super) struct PullJob<'a> {
     pub(super) me: BotIdentity,
     pub(super) installation: Option<u64>,
     watch: &'a Watch,
+    next: &'a NextJob<'a>,
+    /// The next job, if it was claimed with the end of this one.
+    claimed: RefCell<Option<Claim>>,
 }
 
-fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Arc<Watch>) -> Result<PullJob<'a>, JobError> {
+fn begin<'a>(
+    pulls: &'a Pulls,
+    claim: Claim,
+    watch: &'a Arc<Watch>,
+    next: &'a NextJob<'a>,
+) -> Result<PullJob<'a>, JobError> {
     let PullRow { id, repo, number, installation, .. } = claim.pull;
     let me = pulls.hosts().me()?;
     // The fence uses the clock of the lease, which may be the database's.
@@ -202,7 +232,8 @@ fn begin<'a>(pulls: &'a Pulls, claim: Claim, watch: &'a Arc<Watch>) -> Result<Pu
         }
         host => host?,
     };
-    Ok(PullJob { pulls, token: claim.token, id, repo, number, host, me, installation, watch })
+    let claimed = RefCell::default();
+    Ok(PullJob { pulls, token: claim.token, id, repo, number, host, me, installation, watch, next, claimed })
 }
 
 impl PullJob<'_> {
@@ -215,7 +246,7 @@ impl PullJob<'_> {
             self.watch.end();
             match reviewed? {
                 review::ReviewResult::Stored => process::crash_point("review-stored"),
-                review::ReviewResult::PutOff => return Ok(AfterJob::Released),
+                review::ReviewResult::Released => return Ok(AfterJob::Released),
                 review::ReviewResult::NotWanted => return Ok(AfterJob::Release { not_before_ms: 0 }),
             }
         }

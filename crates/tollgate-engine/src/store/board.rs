@@ -29,6 +29,7 @@ mod state;
 mod transition;
 mod work;
 
+pub use crate::store::queue::{FencingToken, LeaseRequest};
 pub use card::{Blocker, Card, CardFilter, Counts, Lane, Order, Progress};
 pub use event::{EventRow, NewEvent};
 pub(super) use event::{announce_run, insert as announce_in};
@@ -40,7 +41,7 @@ pub use project::{ProjectOf, ProjectRow};
 pub use transition::{
     Announce, Changes, Field, LeaseAfter, Transition, TransitionError, TransitionRow, Transitioned, silence,
 };
-pub use work::{Candidate, Claim, ClaimRequest, ConcurrencyLimit, FencingToken, ProcessRow};
+pub use work::{Candidate, Claim, ClaimRequest, ConcurrencyLimit, ProcessRow};
 
 /// A value in the database is corrupt.
 fn damaged(problem: impl Into<String>) -> sql::Error {

@@ -1,4 +1,4 @@
-//! Examines a database without changing it: no tables are created, no migrations run.
+//! Examines a database without changing anything: it is neither created nor migrated.
 
 use std::time::{Duration, Instant};
 
@@ -8,21 +8,21 @@ use super::sql::{self, Connection, Error};
 use super::{Location, open};
 use crate::failure::{self, Failure, Kind};
 
-/// The oldest supported version of PostgreSQL, as a version number.
+/// The oldest supported PostgreSQL, as it numbers its versions.
 const OLDEST: i64 = 130_000;
-/// The number of latency measurements.
+/// How many answers are timed.
 const N_ASKED: usize = 5;
 
 /// The condition of a usable database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// The engine and its version: `PostgreSQL 15.18`.
+    /// The engine with its version: `PostgreSQL 15.18`.
     pub engine: String,
     /// The schema version; `None` without tables.
     pub version: Option<usize>,
     /// The number of pending migrations, which run at the next start.
     pub n_pending: usize,
-    /// The median latency of a query.
+    /// The median latency.
     pub latency: Duration,
 }
 
@@ -63,7 +63,7 @@ pub fn examine(place: &Location) -> Result<Option<Condition>, Failure> {
     }
 }
 
-/// Fails when the user lacks permissions.
+/// Fails when the role lacks a required privilege.
 fn check_rights(place: &Location, connection: &Connection, n_pending: usize) -> Result<(), Failure> {
     let failed = |error: Error| open::explain(place, &error);
     let sql = "SELECT CASE WHEN coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) THEN 1 ELSE 0 END";

@@ -1,55 +1,56 @@
-//! The database of a board: many write, one thread commits, a few connections read.
+//! The database of a server: many threads write, few commit (group commit), a few connections read.
 //!
-//! [`Database`] is a handle that is cheap to clone and may be used from any thread. What [`Database::write`] has given
-//! back is on the disk. Other processes may use the same file; whoever finds it in use waits for some seconds.
+//! [`Database`] is a handle that is cheap to clone and may be used from any thread. A write is durable when
+//! [`Database::write`] returns. Other processes may use the same file; a locked file is waited for, for some seconds.
 //!
-//! On a server, what is decided upon what was read is written by one process at a time, as it is in a file; what is asked
-//! often and touches rows of its own ([`Database::write_concurrent`]) is written by several threads of every process.
+//! On PostgreSQL, a write that decides upon rows it has read is exclusive among all processes, as it is in a file. Frequent
+//! writes that only touch rows of their own ([`Database::write_concurrent`]) run concurrently, on several connections.
 //!
-//! What is written, and what it means, is in [`super::board`]; this only sees to it that each write is there whole or not
-//! at all.
+//! The contents are the business of [`super::board`] and [`super::pulls`]; this module makes each write atomic.
 
 use std::any::TypeId;
 use std::path::Path;
 use std::sync::mpsc::{self, SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::pulls::LeaseLost;
+use super::pulls::Rotation;
+use super::queue::LeaseLost;
 use super::sql::{self, Connection, OptionalExtension as _, WriteMode};
 use super::{Location, Store, open};
 use crate::failure::{Failure, Kind};
 
 mod clock;
 mod failure;
-mod follow;
+mod listen;
 pub(super) mod numbering;
-mod pulse;
 mod readers;
+mod signal;
 pub mod tally;
 mod writer;
 
-use follow::Told;
+use listen::Shared;
 use readers::Readers;
+pub use signal::Signal;
 pub use tally::Tallied;
 use writer::{Decided, Job, Task, Writer};
 
-/// So many writes may wait; who comes later waits for room, or is refused.
+/// The most queued writes; further ones wait for room, or are refused.
 const MAX_WAITING: usize = 1_024;
-/// So many writes are committed at once.
+/// The most writes in one commit.
 const MAX_BATCH: usize = 256;
-/// So many threads write beside each other to a server.
+/// The connections to PostgreSQL for concurrent writes.
 const MAX_BESIDE: usize = 3;
-/// How soon what another process wrote is noticed.
+/// How soon writes of another process are noticed without a watching thread.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// How often it is tried whether the database can be written.
+/// The shortest time between two checks whether the database is writable.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// The database of a board.
+/// The database of a server.
 ///
-/// When the last handle goes, what was handed over is written first.
+/// When the last handle is dropped, queued writes are committed first.
 #[derive(Debug, Clone)]
 pub struct Database {
     inner: Arc<Inner>,
@@ -59,16 +60,20 @@ pub struct Database {
 struct Inner {
     place: Location,
     readers: Readers,
-    told: Arc<Told>,
-    /// When it was last tried whether the database can be written, and what came of it.
+    shared: Arc<Shared>,
+    /// Started by the first subscription to a file.
+    file_watch: OnceLock<()>,
+    /// How far the round robin over the lanes of pull requests has come.
+    rotation: Arc<Rotation>,
+    /// The last check whether the database is writable, and its result.
     checked: Mutex<Option<(Instant, Result<(), Failure>)>>,
-    /// There until the last handle goes.
+    /// `None` once the last handle is dropped.
     writing: Option<Writing>,
-    /// On a server, what may be written beside it; in a file there is only one who writes.
+    /// Concurrent writers on PostgreSQL; a file has a single writer.
     beside: Option<Writing>,
 }
 
-/// Threads that write, and how work is handed to them.
+/// Writing threads and their queue.
 #[derive(Debug)]
 struct Writing {
     jobs: SyncSender<Box<dyn Job>>,
@@ -87,18 +92,18 @@ impl Writing {
         Ok(Self { jobs, threads })
     }
 
-    /// True on a thread of its own, which must not wait for itself.
+    /// True on one of its own threads, which must not wait for itself.
     fn is_here(&self) -> bool {
         self.threads.iter().any(|thread| thread.thread().id() == thread::current().id())
     }
 
-    /// Ends once all is written.
+    /// Ends once the queue is empty.
     fn end(self) {
         let is_here = self.is_here();
         drop(self.jobs);
         if !is_here {
             for thread in self.threads {
-                // It catches what its work throws; a panic of its own was already seen by whoever waited.
+                // A panic of a write is caught; a panic of the thread itself was reported to the waiting callers.
                 let _ = thread.join();
             }
         }
@@ -110,33 +115,33 @@ fn no_thread(error: &std::io::Error) -> Failure {
 }
 
 impl Database {
-    /// Opens the database in a file and brings it up to date; makes it if it is not there.
+    /// Opens the database in a file, creates it if necessary, and migrates it.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         Self::open_at(&Location::File(path.to_owned()))
     }
 
-    /// Opens the database wherever it is, and brings it up to date.
+    /// Opens the database at a location, and migrates it.
     pub fn open_at(place: &Location) -> Result<Self, Failure> {
         Self::open_batched(place, MAX_BATCH)
     }
 
-    /// Opens it so that at most so many writes are committed at once. With 1 each waits for the disk alone.
+    /// Opens it with at most so many writes in one commit. With 1 there is no group commit.
     pub fn open_batched(place: &Location, max_batch: usize) -> Result<Self, Failure> {
         let connection = open::open_writer(place)?;
-        let told = Arc::new(Told::default());
+        let shared = Arc::new(Shared::default());
         let failed = |error: sql::Error| open::explain(place, &error);
         if let Location::Postgres(address) = place {
-            follow::look(&connection, &told).map_err(failed)?;
-            let (address, weak) = (address.clone(), Arc::downgrade(&told));
+            listen::read_state(&connection, &shared).map_err(failed)?;
+            let (address, weak) = (address.clone(), Arc::downgrade(&shared));
             let thread = thread::Builder::new().name("database-events".to_owned());
-            thread.spawn(move || follow::follow(&address, &weak)).map_err(|error| no_thread(&error))?;
+            thread.spawn(move || listen::listen(&address, &weak)).map_err(|error| no_thread(&error))?;
         } else {
-            told.pulse.beat(last_seq(&connection).map_err(failed)?);
+            shared.events.advance(last_seq(&connection).map_err(failed)?);
         }
         let writer = |connection, with, max_batch| Writer {
             place: place.clone(),
             connection,
-            told: Arc::clone(&told),
+            shared: Arc::clone(&shared),
             with,
             max_batch,
         };
@@ -149,34 +154,48 @@ impl Database {
             None
         };
         let (place, checked) = (place.clone(), Mutex::default());
-        let inner = Inner { place, readers: Readers::new(), told, checked, writing: Some(writing), beside };
+        let inner = Inner {
+            place,
+            readers: Readers::new(),
+            shared,
+            file_watch: OnceLock::new(),
+            rotation: Arc::default(),
+            checked,
+            writing: Some(writing),
+            beside,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Where the database is.
+    /// The location of the database.
     #[must_use]
     pub fn place(&self) -> &Location {
         &self.inner.place
     }
 
-    /// The memory in the same place, for one thread.
+    /// The store at the same location, for one thread.
     pub fn store(&self) -> Result<Store, Failure> {
         Store::open_at(&self.inner.place)
     }
 
-    /// The time, in milliseconds since 1970: on a server, what all who use it agree upon.
+    /// The time in milliseconds since 1970: on PostgreSQL that of the server, which all processes share.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
-        self.inner.told.clock.now_ms()
+        self.inner.shared.clock.now_ms()
     }
 
-    /// What became of writes since the process began.
+    /// How far the round robin over the lanes of pull requests has come.
+    pub(super) fn rotation(&self) -> Arc<Rotation> {
+        Arc::clone(&self.inner.rotation)
+    }
+
+    /// Counts of writes since the process began.
     #[must_use]
     pub fn tallied(&self) -> Tallied {
-        self.inner.told.tally.read()
+        self.inner.shared.tally.read()
     }
 
-    /// Fails when the database cannot be written. It is tried once a second at most, however often it is asked.
+    /// Fails when the database is not writable. It is checked once a second at most.
     pub fn check(&self) -> Result<(), Failure> {
         let mut checked = self.inner.checked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, result)) = &*checked
@@ -194,17 +213,17 @@ impl Database {
     /// Events of this process wake at once, those of another within a moment.
     pub fn wait_for_events(&self, after_seq: u64, timeout: Duration) -> Result<bool, Failure> {
         let end = Instant::now() + timeout;
-        let pulse = &self.inner.told.pulse;
-        if self.inner.beside.is_some() {
-            // Whoever listens to the server looks by itself.
-            return Ok(pulse.wait(after_seq, end));
+        let events = &self.inner.shared.events;
+        if self.inner.beside.is_some() || self.inner.file_watch.get().is_some() {
+            // Another thread listens to the server, or looks at the file.
+            return Ok(events.wait(after_seq, end));
         }
         loop {
-            if pulse.wait(after_seq, end.min(Instant::now() + LOOK_EVERY)) {
+            if events.wait(after_seq, end.min(Instant::now() + LOOK_EVERY)) {
                 return Ok(true);
             }
-            pulse.beat(self.read(last_seq)?);
-            if pulse.wait(after_seq, Instant::now()) {
+            events.advance(self.read(last_seq)?);
+            if events.wait(after_seq, Instant::now()) {
                 return Ok(true);
             }
             if Instant::now() >= end {
@@ -213,12 +232,50 @@ impl Database {
         }
     }
 
-    /// Reads one state of the database.
+    /// A signal that is notified of new events.
+    #[must_use]
+    pub fn event_signal(&self) -> Arc<Signal> {
+        self.watch_file();
+        self.inner.shared.events.signals.subscribe()
+    }
+
+    /// A signal that is notified when a pull request is enqueued.
+    #[must_use]
+    pub fn job_signal(&self) -> Arc<Signal> {
+        self.watch_file();
+        self.inner.shared.jobs.subscribe()
+    }
+
+    /// Wakes the workers of all processes, because a pull request was enqueued.
+    pub(super) fn notify_jobs(&self) {
+        self.inner.shared.notify_jobs();
+    }
+
+    /// The same, for another thread.
+    pub(super) fn job_notifier(&self) -> impl Fn() + Send + 'static {
+        let shared = Arc::clone(&self.inner.shared);
+        move || shared.notify_jobs()
+    }
+
+    /// Starts the thread that looks at a file for writes of other processes, which nothing announces.
+    fn watch_file(&self) {
+        if self.inner.beside.is_some() {
+            return;
+        }
+        self.inner.file_watch.get_or_init(|| {
+            let (place, weak) = (self.inner.place.clone(), Arc::downgrade(&self.inner.shared));
+            let thread = thread::Builder::new().name("database-file".to_owned());
+            // Without the thread, writes of this process are noticed at once, and those of others with the next one.
+            let _ = thread.spawn(move || listen::watch_file(&place, &weak));
+        });
+    }
+
+    /// Reads a snapshot of the database.
     pub(super) fn read<T>(&self, work: impl FnOnce(&Connection) -> sql::Result<T>) -> Result<T, Failure> {
         self.inner.readers.read(&self.inner.place, work)
     }
 
-    /// Writes, and comes back when it is on the disk.
+    /// Writes exclusively; the write is durable when this returns.
     pub(super) fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> sql::Result<T> + Send + 'static,
@@ -226,8 +283,8 @@ impl Database {
         never_refused(self.decide(move |connection| work(connection).map(Ok))?)
     }
 
-    /// Writes what others may write beside: it only touches rows that it has locked, or changes each in one statement that
-    /// says itself under which condition.
+    /// Writes concurrently with others: the write only touches rows that it has locked, or changes each in one statement that
+    /// carries its own condition.
     pub(super) fn write_concurrent<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> sql::Result<T> + Send + 'static,
@@ -235,7 +292,7 @@ impl Database {
         never_refused(self.decide_with(WriteMode::Concurrent, move |connection| work(connection).map(Ok))?)
     }
 
-    /// Writes, or refuses after a look; of what is refused nothing stays.
+    /// Writes or refuses, exclusively; a refused write leaves nothing behind.
     pub(super) fn decide<T: Send + 'static, E: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Decided<T, E> + Send + 'static,
@@ -243,7 +300,7 @@ impl Database {
         self.decide_with(WriteMode::Exclusive, work)
     }
 
-    /// The same, of what others may write beside.
+    /// Writes or refuses, concurrently with others.
     pub(super) fn decide_concurrent<T: Send + 'static, E: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Decided<T, E> + Send + 'static,
@@ -260,23 +317,23 @@ impl Database {
             return Err(failure::inside_itself());
         }
         let (answer, answered) = mpsc::sync_channel(1);
-        // Nobody listens only when the thread that asked is gone.
+        // The receiver is gone only together with the calling thread.
         let job = Task::new(work, move |decided| _ = answer.send(decided));
         let writing = self.inner.writing(with).ok_or_else(failure::closed)?;
-        let tally = &self.inner.told.tally;
+        let tally = &self.inner.shared.tally;
         tally.waits();
         writing.jobs.send(Box::new(job)).map_err(|_| failure::closed())?;
         let decided = answered.recv().map_err(|_| failure::closed())??;
-        // Whoever is refused for this reason had lost a claim; there is no other sign of that.
+        // A lost lease shows itself by this refusal alone.
         if decided.is_err() && TypeId::of::<E>() == TypeId::of::<LeaseLost>() {
             tally.lost_lease();
         }
         Ok(decided)
     }
 
-    /// Hands something over to be written and comes back at once; `done` is told, on another thread, how it ended.
+    /// Queues a write and returns at once; `done` gets the result on another thread.
     ///
-    /// When too much waits already, it is told so at once.
+    /// A full queue is reported at once.
     pub(super) fn submit<T: Send + 'static, E: Send + 'static>(
         &self,
         with: WriteMode,
@@ -287,7 +344,7 @@ impl Database {
         let refused = match self.inner.writing(with) {
             None => Some((job, failure::closed())),
             Some(writing) => {
-                let tally = &self.inner.told.tally;
+                let tally = &self.inner.shared.tally;
                 tally.waits();
                 let refused = match writing.jobs.try_send(job) {
                     Ok(()) => None,
@@ -311,7 +368,7 @@ fn never_refused<T>(decided: Result<T, std::convert::Infallible>) -> Result<T, F
     }
 }
 
-/// Fails where nothing can be written. A server that only follows another can be read, and no more.
+/// Fails where the database is not writable, such as on a standby server.
 fn try_to_write(connection: &Connection) -> sql::Result<()> {
     if connection.is_shared() {
         let sql = "SELECT current_setting('transaction_read_only') = 'on'";
@@ -321,7 +378,7 @@ fn try_to_write(connection: &Connection) -> sql::Result<()> {
     connection.execute("UPDATE counter SET value = value", ()).map(drop)
 }
 
-/// The number of the last event there ever was, also when it is not kept any more.
+/// The number of the last event, even if that is no longer kept.
 pub(super) fn last_seq(connection: &Connection) -> sql::Result<u64> {
     let sql = if connection.is_shared() {
         "SELECT value FROM counter WHERE name = 'event'"
@@ -332,7 +389,7 @@ pub(super) fn last_seq(connection: &Connection) -> sql::Result<u64> {
 }
 
 impl Inner {
-    /// Who writes it.
+    /// The threads for a mode.
     fn writing(&self, with: WriteMode) -> Option<&Writing> {
         match with {
             WriteMode::Exclusive => self.writing.as_ref(),
@@ -340,7 +397,7 @@ impl Inner {
         }
     }
 
-    /// True on a thread that writes, which must not wait for itself.
+    /// True on a writing thread, which must not wait for itself.
     fn is_writer(&self) -> bool {
         [&self.writing, &self.beside].into_iter().flatten().any(Writing::is_here)
     }
@@ -348,6 +405,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.shared.close();
         for writing in [self.writing.take(), self.beside.take()].into_iter().flatten() {
             writing.end();
         }

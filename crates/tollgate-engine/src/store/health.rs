@@ -1,60 +1,60 @@
-//! Figures of the queue for metrics and monitoring.
+//! Counts of jobs and recent reviews, for metrics.
 //!
-//! Only queued, running and dead jobs are counted, and the reviews of the last hour: never the whole table.
+//! Counted are queued, running and dead jobs and the reviews of the last hour: never whole tables.
 
 use super::{Database, Location, Tallied, number};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row};
 
-/// So long ago is recent.
+/// How far back reviews are recent.
 const RECENT_MS: u64 = 60 * 60 * 1_000;
 
-/// How much there is.
+/// The counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Health {
-    /// The jobs, by kind.
+    /// Jobs by kind.
     pub jobs: Vec<Jobs>,
-    /// Claims there ever were, by kind.
+    /// All claims ever, by kind.
     pub claims: Vec<(&'static str, u64)>,
     /// The number of the last stored review.
     pub last_run: u64,
-    /// Reviews that ended within the last hour, by how they ended.
+    /// Reviews of the last hour, by result.
     pub recent: Vec<Recent>,
     /// `sqlite` or `postgres`.
     pub engine: &'static str,
-    /// How many bytes the database takes; `None` when that is not known.
+    /// The size of the database in bytes; `None` when unknown.
     pub n_bytes: Option<u64>,
-    /// What this process counted.
+    /// Counts of this process.
     pub tallied: Tallied,
 }
 
-/// The jobs of one kind.
+/// Jobs of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Jobs {
     /// `review`, `reply`, `post` or `board`.
     pub kind: &'static str,
-    /// It waits for its turn.
+    /// Waiting.
     pub queued: u64,
-    /// Jobs that a worker holds a lease for.
+    /// Leased by a worker.
     pub running: u64,
-    /// It went wrong, and is tried again.
+    /// Failed, and retried.
     pub failed: u64,
-    /// It was given up.
+    /// Given up (dead letters).
     pub dead: u64,
-    /// When the oldest job was enqueued, in milliseconds since 1970.
+    /// Since when the oldest is queued, in milliseconds since 1970.
     pub oldest_ms: Option<u64>,
 }
 
-/// Reviews that ended within the last hour.
+/// Reviews of the last hour with one result.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recent {
     /// The verdict, or `FAILED`.
     pub result: String,
-    /// How many.
+    /// How many there are.
     pub n_runs: u64,
-    /// How long they took together, in milliseconds.
+    /// Their total duration in milliseconds.
     pub took_ms: u64,
-    /// Their cost in US dollars, as far as it is known.
+    /// Their cost in US dollars, as far as known.
     pub cost_usd: f64,
     /// Tokens read and written.
     pub n_tokens: u64,
@@ -123,7 +123,7 @@ fn counted(connection: &Connection, now_ms: u64) -> sql::Result<Health> {
     })
 }
 
-/// The jobs of each kind at `?1`: how many are queued, running, failed and dead, and when the oldest was enqueued.
+/// For each kind at `?1`: queued, running, failed and dead jobs, and since when the oldest is queued.
 const JOBS: [(&str, &str); 4] = [
     (
         "review",
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_with_an_outdated_token_are_counted() {
+    fn lost_leases_are_counted() {
         let place = Place::new();
         let database = Database::open_at(&Location::parse(&place.address()).unwrap()).unwrap();
         let token = crate::store::pulls::FencingToken(77);

@@ -1,13 +1,13 @@
-//! What is owed, as one list: reviews and answers of pull requests, posts, and the work on features.
+//! All jobs as one list: reviews and replies of pull requests, posts of the outbox, and work on features.
 //!
 //! ```text
-//! pull-12            a review or an answer that a pull request is owed
-//! post-5             something that is to be seen on a pull request
-//! work-3-feature-1   the work that a feature of project 3 is owed
+//! pull-12            a review or a reply for a pull request
+//! post-5             a post of the outbox
+//! work-3-feature-1   work on a feature of project 3
 //! ```
 //!
-//! It is queued, running, failed (and tried again by itself), or dead: given up until somebody asks. Nothing here decides
-//! what may happen to a feature; what may happen to the others, [`Database::retry_pull`] and its neighbours do.
+//! A job is queued, running, failed (and retried), or dead: given up until a person retries it (dead letter). Which actions a
+//! feature allows is decided elsewhere; those of the others are [`Database::retry_pull`] and its neighbours.
 
 use std::fmt;
 
@@ -15,26 +15,23 @@ use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::Pause;
 
 use super::pulls::{NewPost, Priority};
-use super::{Database, number, pulls};
+use super::{Database, number, pulls, queue};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 
-/// A lease that ends later than this from now was made by another clock, and does not hold.
-const LONGEST_LEASE_MS: u64 = 24 * 60 * 60 * 1_000;
-
-/// The name of a job, which it keeps.
+/// The stable name of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum JobId {
-    /// A review or an answer that a pull request is owed.
+    /// A review or a reply for a pull request.
     Pull(i64),
-    /// Something that is to be seen on a pull request.
+    /// A post of the outbox.
     Post(i64),
-    /// The work that a feature of a project is owed.
+    /// Work on a feature of a project.
     Work(i64, FeatureId),
 }
 
 impl JobId {
-    /// Reads a name; `None` when it is none.
+    /// Parses a name; `None` when it is not one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
@@ -61,24 +58,24 @@ impl fmt::Display for JobId {
     }
 }
 
-/// How it stands with a job.
+/// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobState {
-    /// It waits for its turn.
+    /// Waiting.
     Queued,
-    /// Somebody works on it.
+    /// Leased by a worker.
     Running,
-    /// It failed, and is tried again by itself.
+    /// Failed, and retried automatically.
     Failed,
-    /// It was given up, until somebody asks for it.
+    /// Given up until a person retries it (dead letter).
     Dead,
 }
 
 impl JobState {
-    /// All there are.
+    /// All states.
     pub const ALL: [Self; 4] = [Self::Queued, Self::Running, Self::Failed, Self::Dead];
 
-    /// The word for it.
+    /// Its word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -89,41 +86,41 @@ impl JobState {
         }
     }
 
-    /// The state that a word means.
+    /// Parses a word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 }
 
-/// Something that is owed.
+/// A job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// Its name.
     pub id: JobId,
-    /// What is to be done, in a word: `review`, `answer`, `summary`, `implementing` and so on.
+    /// Its kind: `review`, `answer`, `summary`, `implementing` and so on.
     pub kind: String,
     /// The repository at the host, or the project.
     pub place: String,
     /// The pull request by its number, or the feature by its title.
     pub subject: String,
-    /// How it stands.
+    /// Its state.
     pub state: JobState,
-    /// How often it was tried.
+    /// How many attempts there were.
     pub attempt: u32,
-    /// Since when it has been owed, in milliseconds since 1970.
+    /// Since when it is queued, in milliseconds since 1970.
     pub since_ms: u64,
-    /// From when on it can be done; `None` when nobody does it before somebody asks.
+    /// When it is due; `None` when only a person can retry it.
     pub next_ms: Option<u64>,
-    /// What went wrong last, for people.
+    /// The last problem, for people.
     pub problem: Option<String>,
-    /// Who works on it.
+    /// The worker that holds the lease.
     pub owner: Option<String>,
-    /// Until when that holds without a sign of life.
+    /// When the lease ends without a heartbeat.
     pub until_ms: Option<u64>,
 }
 
-/// Which jobs are asked for.
+/// A filter of jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobQuery {
     /// Only in this state.
@@ -136,84 +133,88 @@ pub struct JobQuery {
     pub now_ms: u64,
 }
 
-/// Why nothing was done about a job.
+/// The reason for refusing an action on a job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobRefused {
     /// There is no such job.
-    #[error("there is no job `{0}`")]
+    #[error("no such job: `{0}`")]
     Unknown(String),
-    /// Not as it is now; why, for people.
+    /// The state of the job does not allow it; why, for people.
     #[error("{0}")]
     Not(String),
 }
 
-/// What comes of something that is asked of a job.
+/// The result of an action on a job.
 pub type Asked = Result<Result<(), JobRefused>, Failure>;
 
 impl Database {
-    /// What is owed: what runs first, then what failed or was given up, then what waits, the oldest of each first.
+    /// The jobs: running first, then failed and dead, then queued, the oldest of each first.
     pub fn jobs(&self, query: &JobQuery) -> Result<Vec<Job>, Failure> {
         let sql = list();
         let place = query.place.as_ref().map(|place| place.to_lowercase());
-        let (state, latest) = (query.state.map(JobState::as_str), query.now_ms.saturating_add(LONGEST_LEASE_MS));
+        let (state, [now, latest]) = (query.state.map(JobState::as_str), queue::validity(query.now_ms));
         self.read(|connection| {
             let mut statement = connection.prepare(&sql)?;
-            let values = params![number(query.now_ms), number(latest), state, place, number(query.limit)];
+            let values = params![now, latest, state, place, number(query.limit)];
             statement.query_map(values, of_row)?.collect()
         })
     }
 
-    /// Has a pull request looked at now that was given up or waits after a failure, as if nothing had failed.
+    /// Retries a failed or dead pull request now, as if it had not failed.
     pub fn retry_pull(&self, pull: i64, now_ms: u64) -> Asked {
-        self.decide(move |connection| {
+        let done = self.decide(move |connection| {
             let Some(found) = found(connection, pull, now_ms)? else { return unknown(&JobId::Pull(pull)) };
             if found.is_held {
-                return not("somebody works on it");
+                return not("a worker is running it");
             }
             match (found.problem, found.is_owed, found.is_ready) {
-                (None, _, true) => not("it waits for its turn already"),
-                (None, _, false) => not("nothing of it was given up"),
-                // What is to be said is known; only the host did not take it.
+                (None, _, true) => not("it is queued already"),
+                (None, _, false) => not("it has not failed"),
+                // The review is stored; only the host did not accept it.
                 (Some(_), false, true) => pulls::hasten(connection, pull, Priority::Asked).map(Ok),
                 (Some(_), _, _) => pulls::retry(connection, pull, now_ms).map(Ok),
             }
-        })
+        })?;
+        self.notify_jobs();
+        Ok(done)
     }
 
-    /// Has something posted that was given up or waits after a failure, as if nothing had failed.
+    /// Retries a failed or dead post now, as if it had not failed.
     pub fn retry_post(&self, post: i64, now_ms: u64) -> Asked {
-        self.decide(move |connection| {
+        let done = self.decide(move |connection| {
             let sql = "SELECT pull, state, problem FROM post WHERE id = ?1 /* row lock */";
             let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
             let found: Option<(i64, String, Option<String>)> = connection.query_row(sql, [post], row).optional()?;
             let Some((pull, state, problem)) = found else { return unknown(&JobId::Post(post)) };
             if found_held(connection, pull, now_ms)? {
-                return not("somebody works on its pull request");
+                return not("a worker is running its pull request");
             }
             match (state.as_str(), problem) {
-                ("done", _) => return not("it was posted"),
-                ("cancelled", None) => return not("it is not to be posted any more: something newer is"),
+                ("done", _) => return not("it was published"),
+                ("cancelled", None) => return not("it was superseded by a newer post"),
                 _ => {}
             }
             let sql = "UPDATE post SET state = 'due', attempt = 0, problem = NULL WHERE id = ?1";
             connection.execute(sql, [post])?;
             pulls::hasten(connection, pull, Priority::Asked).map(Ok)
-        })
+        })?;
+        self.notify_jobs();
+        Ok(done)
     }
 
-    /// Ends what a pull request is owed; whoever works on it finds that it is not theirs any more. A check that has begun
-    /// ends with what `ends` says, which is said anew for a head that is known.
+    /// Cancels the job of a pull request; a running worker loses its lease. A check in progress ends with the content of `ends`,
+    /// which is posted anew for a known head.
     pub fn cancel_pull(&self, pull: i64, now_ms: u64, ends: Option<NewPost>) -> Asked {
         self.decide(move |connection| {
             let Some(found) = found(connection, pull, now_ms)? else { return unknown(&JobId::Pull(pull)) };
             if !found.is_owed && (found.problem.is_none() || found.is_ready) {
-                return not("neither a review nor an answer is owed to it");
+                return not("neither a review nor a reply is queued for it");
             }
             pulls::cancel(connection, pull, found.is_owed, ends.as_ref()).map(Ok)
         })
     }
 
-    /// Ends the tries to post something. A check has to end at the host, and cannot be given up like this.
+    /// Gives up a post. A check has to end at the host, and cannot be given up.
     pub fn give_up_post(&self, post: i64, now_ms: u64) -> Asked {
         self.decide(move |connection| {
             let sql = "SELECT pull, state, kind, problem FROM post WHERE id = ?1 /* row lock */";
@@ -222,13 +223,13 @@ impl Database {
                 connection.query_row(sql, [post], row).optional()?;
             let Some((pull, state, kind, problem)) = found else { return unknown(&JobId::Post(post)) };
             if state == "done" || (state == "cancelled" && problem.is_none()) {
-                return not("it is not to be posted any more");
+                return not("it was published, cancelled or superseded");
             }
             if state != "cancelled" && kind == "check" {
-                return not("a check has to end, or the pull request waits for it for ever");
+                return not("a check has to end, or the pull request waits for it forever");
             }
             if found_held(connection, pull, now_ms)? {
-                return not("somebody works on its pull request");
+                return not("a worker is running its pull request");
             }
             connection.execute("UPDATE post SET state = 'cancelled', problem = NULL WHERE id = ?1", [post])?;
             pulls::refresh(connection, pull).map(Ok)
@@ -244,36 +245,38 @@ fn not<T>(why: &str) -> sql::Result<Result<T, JobRefused>> {
     Ok(Err(JobRefused::Not(why.to_owned())))
 }
 
-/// How it stands with a pull request.
+/// The state of a pull request.
 struct Found {
-    /// True when a review or an answer is owed.
+    /// True when a review or a reply is queued.
     is_owed: bool,
-    /// True when anything is, a post at least.
+    /// True when anything is queued, a post at least.
     is_ready: bool,
     is_held: bool,
     problem: Option<String>,
 }
 
 fn found(connection: &Connection, pull: i64, now_ms: u64) -> sql::Result<Option<Found>> {
-    let sql = "SELECT ready_ms, lease_until_ms, problem, CASE WHEN wanted > done OR EXISTS \
-                 (SELECT 1 FROM told t WHERE t.pull = pull.id AND t.state = 'due') THEN 1 ELSE 0 END \
-               FROM pull WHERE id = ?1 /* row lock */";
-    let latest = now_ms.saturating_add(LONGEST_LEASE_MS);
+    let sql = format!(
+        "SELECT ready_ms IS NOT NULL AS is_ready, {} AS is_leased, problem, wanted > done OR EXISTS \
+           (SELECT 1 FROM told t WHERE t.pull = pull.id AND t.state = 'due') AS is_owed \
+         FROM pull WHERE id = ?3 /* row lock */",
+        queue::leased("pull")
+    );
     let row = |row: &Row<'_>| {
-        let (ready_ms, until_ms): (Option<i64>, Option<u64>) = (row.get(0)?, row.get(1)?);
-        let is_held = until_ms.is_some_and(|until| until >= now_ms && until <= latest);
-        Ok(Found { is_owed: row.get(3)?, is_ready: ready_ms.is_some(), is_held, problem: row.get(2)? })
+        let (is_ready, is_held) = (row.get("is_ready")?, row.get("is_leased")?);
+        Ok(Found { is_owed: row.get("is_owed")?, is_ready, is_held, problem: row.get("problem")? })
     };
-    connection.query_row(sql, [pull], row).optional()
+    let [now, latest] = queue::validity(now_ms);
+    connection.query_row(&sql, params![now, latest, pull], row).optional()
 }
 
 fn found_held(connection: &Connection, pull: i64, now_ms: u64) -> sql::Result<bool> {
     Ok(found(connection, pull, now_ms)?.is_some_and(|found| found.is_held))
 }
 
-/// All jobs at ?1, of the state ?3 and the place ?4, at most ?5; a lease beyond ?2 does not hold.
+/// All jobs at ?1 with the state ?3 at the place ?4, at most ?5; ?2 is that of [`queue::leased`].
 fn list() -> String {
-    let held = |table: &str| format!("{table}.lease_until_ms >= ?1 AND {table}.lease_until_ms <= ?2");
+    let held = queue::leased;
     let state = |table: &str, failed: &str| {
         format!("CASE WHEN {} THEN 'running' WHEN {failed} THEN 'failed' ELSE 'queued' END", held(table))
     };

@@ -1,7 +1,7 @@
-//! Opens the database: creates it, migrates it, refuses foreign files.
+//! Opens the store: creates it, migrates it, refuses foreign files.
 //!
-//! A file of another program, of a newer version or with damage is left as it
-//! is, byte for byte.
+//! A file of another program, of a newer version or with damage is left unchanged,
+//! byte for byte.
 
 use std::io;
 use std::path::Path;
@@ -17,8 +17,8 @@ use crate::failure::{self, Failure};
 
 mod postgres;
 
-/// The versions of the schema, each brought about by one text.
-const MIGRATIONS: [&str; 7] = [
+/// The migrations of a file, one for each version.
+const MIGRATIONS: [&str; 8] = [
     include_str!("0001.sql"),
     include_str!("0002.sql"),
     include_str!("0003.sql"),
@@ -26,15 +26,16 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("0005.sql"),
     include_str!("0006.sql"),
     include_str!("0007.sql"),
+    include_str!("0008.sql"),
 ];
 /// Marks the file as ours: `toll`.
 const APPLICATION: i32 = 0x746f_6c6c;
-/// How long another process may hold the file before we go on without it.
+/// How long a file may be locked by another process before a review goes on without it.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long it may hold the file before what many want to write is refused.
+/// How long it may be locked before writes are refused.
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Opens the memory wherever it is.
+/// Opens the store at a location.
 pub(super) fn open(place: &Location) -> Result<Connection, Failure> {
     match place {
         Location::File(path) => {
@@ -45,13 +46,13 @@ pub(super) fn open(place: &Location) -> Result<Connection, Failure> {
     }
 }
 
-/// Whether a server has tables of ours.
+/// Whether a location has tables of ours.
 pub(super) fn has_tables(place: &Location) -> Result<bool, Failure> {
     let Location::Postgres(address) = place else { return Ok(place.file().is_some_and(Path::exists)) };
     postgres::has_tables(place, address)
 }
 
-/// The version of a file's tables, if there are any, and how many are missing; nothing is changed.
+/// The version of the tables in a file, if there are any, and the number of pending migrations; nothing is changed.
 pub(super) fn versions_of_file(path: &Path, connection: &Connection) -> Result<(Option<usize>, usize), Failure> {
     let Connection::Sqlite(file) = connection else { return Ok((None, 0)) };
     let found = fit(file).map_err(|error| explain(&Location::File(path.to_owned()), &error.into()))?;
@@ -62,7 +63,7 @@ pub(super) fn versions_of_file(path: &Path, connection: &Connection) -> Result<(
     }
 }
 
-/// The same of a server.
+/// The same for a server.
 pub(super) fn versions_of_server(place: &Location, connection: &Connection) -> Result<(Option<usize>, usize), Failure> {
     let schema = postgres::schema_of(connection).map_err(|error| explain(place, &error))?;
     postgres::check(place, schema)?;
@@ -73,33 +74,33 @@ pub(super) fn versions_of_server(place: &Location, connection: &Connection) -> R
     Ok((version, schema.n_pending()))
 }
 
-/// Connects to a server and begins a transaction in which its tables are made, if there are none.
+/// Connects to a server and begins a transaction in which missing tables are created.
 pub(super) fn begin_empty(place: &Location) -> Result<Connection, Failure> {
     let Location::Postgres(address) = place else { return open(place) };
     postgres::begin_empty(place, address)
 }
 
-/// Opens the writer's connection: committed data survives a power failure.
+/// Opens a connection for writes: commits survive a power failure.
 pub(super) fn open_writer(place: &Location) -> Result<Connection, Failure> {
     let connection = open(place)?;
     if let Connection::Sqlite(file) = &connection {
         let set = || {
             file.busy_timeout(WRITER_PATIENCE)?;
-            // A file of another process may have been left behind without it.
+            // A file may have been left without it by another process.
             file.pragma_update(None, "journal_mode", "WAL")?;
             file.execute_batch("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;")
         };
         set().map_err(|error| explain(place, &error.into()))?;
     }
     if connection.is_shared() {
-        // Rows are written by key: planning each statement anew costs more than running it.
+        // Writes find their rows by keys: planning each statement anew costs more than running it.
         let set = connection.execute_batch("SET plan_cache_mode = force_generic_plan");
         set.map_err(|error| explain(place, &error))?;
     }
     Ok(connection)
 }
 
-/// Opens an existing database read-only.
+/// Opens a read-only connection.
 pub(super) fn open_reader(place: &Location) -> Result<Connection, Failure> {
     match place {
         Location::File(path) => {
@@ -112,7 +113,7 @@ pub(super) fn open_reader(place: &Location) -> Result<Connection, Failure> {
     }
 }
 
-/// Opens a file that is there.
+/// Opens an existing file.
 pub(super) fn open_with(path: &Path, access: OpenFlags) -> Result<Connection, Failure> {
     let failed = |error: Error| explain(&Location::File(path.to_owned()), &error);
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -132,9 +133,9 @@ enum Fit {
     Foreign,
 }
 
-/// Makes the file, for its owner's eyes only: findings quote code.
+/// Creates the file, readable by its owner alone: findings quote code.
 ///
-/// It is made under another name and appears whole, so that no other process ever finds half of one.
+/// It is created under another name and renamed, so that no other process sees half of one.
 fn make(path: &Path) -> Result<(), Failure> {
     if path.exists() {
         return Ok(());
@@ -142,14 +143,14 @@ fn make(path: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| failure::no_store(path, &error.to_string());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(failed)?;
-    // Temporary files are made for their owner's eyes only.
+    // Temporary files are readable by their owner alone.
     let new = tempfile::Builder::new().prefix(".tollgate-").suffix(".db").tempfile_in(folder).map_err(failed)?;
     drop(open_with(new.path(), OpenFlags::SQLITE_OPEN_READ_WRITE)?);
     match new.into_temp_path().persist_noclobber(path) {
         // Another process was faster.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(error.error)),
-        // Its directory entry is to last as long as its data.
+        // The directory entry must be as durable as the contents.
         #[cfg(unix)]
         Ok(()) => std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed),
         #[cfg(not(unix))]
@@ -160,11 +161,11 @@ fn make(path: &Path) -> Result<(), Failure> {
 fn prepare(connection: &Connection) -> sql::Result<Fit> {
     let Connection::Sqlite(file) = connection else { return Ok(Fit::Foreign) };
     file.busy_timeout(PATIENCE)?;
-    // A planted file cannot make SQLite run code.
+    // A prepared file of an attacker cannot make us run code.
     file.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     file.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     file.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;")?;
-    // In one transaction: another process may be making the file right now.
+    // In one transaction: another process may be creating the file right now.
     let transaction = file.unchecked_transaction()?;
     let found = fit(&transaction)?;
     drop(transaction);
@@ -174,7 +175,7 @@ fn prepare(connection: &Connection) -> sql::Result<Fit> {
     }
 }
 
-/// Tells what the file is, and which version.
+/// What the file is, and its version.
 fn fit(file: &File) -> rusqlite::Result<(Fit, usize)> {
     let pragma = |name: &str| file.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
@@ -189,17 +190,17 @@ fn fit(file: &File) -> rusqlite::Result<(Fit, usize)> {
 }
 
 fn migrate(connection: &Connection, file: &File) -> sql::Result<Fit> {
-    // Outside of the transaction, where alone it is possible; it holds for the file from then on.
+    // WAL mode is set outside of a transaction and stays with the file.
     file.pragma_update(None, "journal_mode", "WAL")?;
     connection.begin(WriteMode::Exclusive)?;
     let migrated = (|| {
-        // Another process may have done it while we waited.
+        // Another process may have migrated it meanwhile.
         let (fit, version) = fit(file)?;
         if matches!(fit, Fit::Ours) {
             for step in MIGRATIONS.iter().skip(version) {
                 file.execute_batch(step)?;
             }
-            // Not in the text of its version: SQLite's own lower case is that of ASCII.
+            // Not in SQL: the lower case of SQLite is that of ASCII.
             if version < figures::SINCE {
                 figures::fill(connection)?;
             }
@@ -213,13 +214,13 @@ fn migrate(connection: &Connection, file: &File) -> sql::Result<Fit> {
         Ok(fit)
     })();
     if migrated.is_err() {
-        // It fails where SQLite has rolled back by itself.
+        // This fails where SQLite has rolled back by itself.
         let _ = connection.execute_batch("ROLLBACK");
     }
     migrated
 }
 
-/// Says in our words what a database says in its own.
+/// Translates an error of the engine into a failure for people.
 pub(super) fn explain(place: &Location, error: &Error) -> Failure {
     let shown = place.to_string();
     match (place, error) {

@@ -1,6 +1,6 @@
-//! Lists, searches and trends are found by indexes, however many runs there are.
+//! Tests that lists, searches and trends use indexes, however many runs there are.
 //!
-//! [`statements`] gives every statement of them; each engine is asked how it would carry them out.
+//! [`statements`] has every statement of them; each engine explains its plan (EXPLAIN).
 
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::Gate;
@@ -12,7 +12,7 @@ use super::search::Engine;
 use super::{Order, Origin, Range, ResultFilter, RunQuery, trend};
 use crate::store::sql::{self, Connection, Value};
 
-/// A statement with values for it.
+/// A statement with its parameters.
 pub(super) struct Statement {
     /// Its purpose.
     pub(super) name: String,
@@ -24,7 +24,7 @@ fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Everything a list can be narrowed by, alone and some of it together.
+/// Every filter of a list, alone and in combination.
 fn filters() -> Vec<(&'static str, RunQuery)> {
     let all = RunQuery::default;
     vec![
@@ -107,7 +107,7 @@ pub(super) fn statements(engine: Engine) -> Vec<Statement> {
     all
 }
 
-/// Puts 2,000 runs with 20,000 findings into an empty memory.
+/// Inserts 2,000 runs with 20,000 findings into an empty store.
 pub(super) const FILL: &str = "
 INSERT INTO run (repository, subject, scope, state, started_ms, finished_ms, version, head, base, compared, title, verdict,
   gate, n_added, reviewed, skipped, not_reviewed, review, snapshot_key)
@@ -121,7 +121,7 @@ SELECT run.id, 'F' || n, run.id || '-' || n, 'src/file-' || (n * run.id % 300) |
   CASE n % 3 WHEN 0 THEN 'High' WHEN 1 THEN 'Low' ELSE 'Medium' END, CASE n % 2 WHEN 0 THEN 'Perf' ELSE 'Logic' END,
   'rule-' || (n * run.id % 60), 'rules', 'summary ' || (n * run.id % 100) FROM run CROSS JOIN n;";
 
-/// A memory of some size, and its connection.
+/// A filled store, and a connection to it.
 fn filled(place: Place) -> (Place, Connection) {
     let connection = super::open::open(&super::Location::parse(&place.address()).unwrap()).unwrap();
     // An empty blob is written differently by each engine.
@@ -132,7 +132,7 @@ fn filled(place: Place) -> (Place, Connection) {
     (place, connection)
 }
 
-/// How SQLite would carry out a statement, a step each.
+/// The plan of SQLite, a step each.
 fn plan(connection: &Connection, statement: &Statement) -> Vec<String> {
     let sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);
     let mut prepared = connection.prepare(&sql).unwrap_or_else(|error| panic!("{}: {error}", statement.name));
@@ -140,11 +140,10 @@ fn plan(connection: &Connection, statement: &Statement) -> Vec<String> {
     rows.collect::<sql::Result<_>>().unwrap()
 }
 
-/// The steps of a plan that read a large table from one end to the other.
+/// The steps of a plan that scan a large table.
 fn scans<'a>(plan: &'a [String], name: &str) -> Vec<&'a String> {
     const LARGE: [&str; 5] = ["run", "run_figures", "run_search", "run_reviewer", "finding"];
-    // The list itself is read in its order, up to the end of the part that is asked for, where what it is narrowed by is
-    // nothing or a range.
+    // A list without a filter, or with a range, is read in its order up to the end of the requested page.
     let ranges = ["nothing", "from", "to", "newer than", "a short word"];
     let is_range = ranges.iter().any(|range| name.starts_with(&format!("list: {range}, ")));
     let in_list = plan.iter().take_while(|step| *step != "SCAN figures");
@@ -153,7 +152,7 @@ fn scans<'a>(plan: &'a [String], name: &str) -> Vec<&'a String> {
         let mut words = step.split(' ');
         let is_scan = words.next() == Some("SCAN") && words.next().is_some_and(|of| of == "s" || LARGE.contains(&of));
         let is_part = is_range && is_in_order && step.starts_with("SCAN run_figures");
-        // How many there are is counted in the smallest index.
+        // The total is counted in the smallest index.
         let is_total = name == "total: nothing" && step.contains("USING COVERING INDEX");
         is_scan && !is_total && !is_part
     };
@@ -202,7 +201,7 @@ fn every_statement_can_be_carried_out() {
     }
 }
 
-/// The steps in which PostgreSQL reads a table from end to end although it was asked not to: there is no index for it.
+/// The steps in which PostgreSQL scans a table although it was told to avoid that: an index is missing.
 fn server_scans(connection: &Connection, statement: &Statement) -> Vec<String> {
     let mut prepared = connection.prepare(&format!("EXPLAIN {}", statement.sql)).unwrap();
     let rows = prepared.query_map(&statement.values, |row| row.get::<_, String>(0)).unwrap();
@@ -219,7 +218,7 @@ fn server_scans(connection: &Connection, statement: &Statement) -> Vec<String> {
 fn on_a_server_there_is_an_index_for_every_statement_too() {
     let place = Place::new();
     if !place.is_on_server() {
-        // Asked again where there is one.
+        // This test runs again where there is a server.
         return;
     }
     let (_place, connection) = filled(place);

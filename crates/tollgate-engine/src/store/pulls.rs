@@ -1,18 +1,18 @@
-//! Pull requests on a code host: what was delivered, what is owed, what we were told, and what is to be seen there.
+//! Pull requests on a code host: the inbox of deliveries, the queue of reviews, bot commands, and the outbox of posts.
 //!
-//! All of it are methods of [`Database`]. What is owed is owed to a pull request, never to a delivery:
-//! each thing that is asked raises a counter, and whoever does the work carries out everything up to the number it saw.
-//! A finished review, what is to be posted of it and the counter are stored together or not at all.
+//! All of it are methods of [`Database`]. A job is a pull request, never a delivery: every request raises a counter, and the
+//! worker that claims the pull request carries out all requests up to the count it saw. A finished review, its posts and the
+//! counter are stored together or not at all.
 //!
 //! ```text
-//! delivery ─► pull ─► told   what people said to us, each answered once
-//!               │ ├─► asking when models were asked, which costs money
-//!               │ ├─► run    the stored review
-//!               │ └─► post   what is to be seen at the host, and what is there
-//!               └──── claim  who works on it until when; who comes with another token is too late
+//! delivery ─► pull ─► told    commands that people gave the bot, each answered once
+//!               │ ├─► asking  reviews with models, counted for the quota
+//!               │ ├─► run     the stored review
+//!               │ └─► post    the outbox: due and published posts
+//!               └──── claim   the lease of the worker; writes with another fencing token are refused
 //! ```
 //!
-//! Nothing here talks to anybody.
+//! Nothing here talks to the host.
 
 use tollgate_core::pull::Repo;
 use tollgate_core::sha::Sha;
@@ -30,11 +30,13 @@ mod post;
 mod quota;
 mod ready;
 
+pub use crate::store::queue::{Fenced, FencingToken, LeaseLost, LeaseRequest};
 pub use bot_command::{BotCommand, BotCommandRow, BotEffect, BotReply};
-pub use claim::{Candidate, Claim, ClaimRequest, FencingToken, Heartbeat, Limits, NextClaim};
+pub(super) use claim::Rotation;
+pub use claim::{Candidate, Claim, Heartbeat, Limits, NextClaim};
 pub use delivery::{Accepted, NewDelivery};
 pub use failing::FailingPull;
-pub use finish::{Finished, ReviewKey};
+pub use finish::{Finished, FinishedJob, ReviewKey};
 pub use post::{NewPost, PostKind, PostRow, PostState};
 pub use quota::{DailyLimits, Quota, QuotaRequest, SpentQuota};
 pub use ready::Priority;
@@ -45,71 +47,63 @@ pub(super) use ready::{cancel, hasten, refresh, retry};
 pub struct PullRow {
     /// Its number in this database.
     pub id: i64,
-    /// Where it is.
+    /// The repository at the host.
     pub repo: Repo,
-    /// Its number there.
+    /// Its number at the host.
     pub number: u64,
-    /// The installation in whose name we may act.
+    /// The installation of the app by which the host is reached.
     pub installation: Option<u64>,
-    /// How often something was asked.
+    /// How many requests there were.
     pub wanted: i64,
-    /// Up to where it was carried out.
+    /// Up to which request they are carried out.
     pub done: i64,
-    /// Up to where somebody asked for another review.
+    /// The last request for another review of the same head.
     pub again: i64,
-    /// Up to where somebody asked for a review of all of it.
+    /// The last request for a full review.
     pub whole: i64,
     /// When a review is due, in milliseconds since 1970.
     pub review_at_ms: u64,
-    /// How often what is owed has failed in a row.
+    /// How many times in a row the review has failed.
     pub attempt: u32,
-    /// How often the host was in trouble in a row.
+    /// How many times in a row the host has failed.
     pub troubles: u32,
-    /// Who said that there are to be no more reviews by themselves.
+    /// The person who paused automatic reviews.
     pub paused_by: Option<String>,
-    /// True when it was closed or merged, as far as we know.
+    /// True when it was closed or merged, as far as is known.
     pub is_closed: bool,
-    /// The branch it is for, when we last looked.
+    /// The target branch, as last read.
     pub base_branch: Option<String>,
-    /// The commit at its head, when we last looked.
+    /// The head commit, as last read.
     pub head: Option<Sha>,
-    /// The commit that was reviewed last.
+    /// The commit of the last review.
     pub reviewed_head: Option<Sha>,
-    /// Everything on which that review depends, as a hash.
+    /// A hash of everything on which that review depends.
     pub reviewed_as: Option<String>,
-    /// That review.
+    /// The last review.
     pub run: Option<i64>,
-    /// What went wrong last, for people.
+    /// The last problem, for people.
     pub problem: Option<String>,
 }
 
 impl PullRow {
-    /// True when something is asked that was not carried out.
+    /// True when a request is not carried out yet.
     #[must_use]
     pub fn is_owed(&self) -> bool {
         self.wanted > self.done
     }
 
-    /// True when somebody asked for another review, whatever was reviewed.
+    /// True when another review is requested, even of a head that was reviewed.
     #[must_use]
     pub fn is_asked_again(&self) -> bool {
         self.again > self.done
     }
 
-    /// True when somebody asked for a review of all of it.
+    /// True when a full review is requested.
     #[must_use]
     pub fn is_asked_whole(&self) -> bool {
         self.whole > self.done
     }
 }
-
-/// Somebody else has claimed the pull request by now, or nothing of it is ours to do any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the pull request was taken over by somebody else")]
-pub struct LeaseLost;
-
-/// What comes of something that only whoever holds the claim may do.
-pub type Fenced<T> = Result<Result<T, LeaseLost>, Failure>;
 
 impl Database {
     /// A pull request by its number in this database.
@@ -124,7 +118,7 @@ impl Database {
         self.read(|connection| connection.query_row(&sql, params![repo.key(), number(at)], of_row).optional())
     }
 
-    /// The pull requests that are open as far as we know, those that were last asked about first.
+    /// The pull requests that are open as far as is known, by their last request, newest first.
     pub fn open_pulls(&self, limit: usize) -> Result<Vec<PullRow>, Failure> {
         let sql = format!("SELECT {COLUMNS} FROM pull WHERE closed = 0 ORDER BY since_ms DESC, id DESC LIMIT ?1");
         self.read(|connection| connection.prepare(&sql)?.query_map([number(limit)], of_row)?.collect())
@@ -167,7 +161,7 @@ fn repo(row: &Row<'_>) -> sql::Result<Repo> {
     Repo::parse(&text).map_err(|error| damaged(error.to_string()))
 }
 
-/// What stands in the database is not what was put there.
+/// A stored value is not one that this program writes.
 pub(super) fn damaged(problem: impl Into<String>) -> sql::Error {
     sql::Error::Damaged(problem.into())
 }

@@ -1,8 +1,8 @@
-//! SQL on both engines: one text, one way to ask, one kind of row.
+//! SQL on both engines: one text, one interface, one kind of row.
 //!
-//! The calls are those of rusqlite, so a query reads the same whether its rows come from a file or from a server. Texts
-//! are written as SQLite has them (`?1`); [`dialect`] says how PostgreSQL has them, and what a text may use so that both
-//! mean the same by it.
+//! The calls are those of rusqlite, so a query reads the same for a file and for a server. Statements are written in the
+//! dialect of SQLite (`?1`); [`dialect`] translates them for PostgreSQL and lists their vocabulary, so that they mean the
+//! same on both.
 //!
 //! ```text
 //! Connection ─ prepare ─► Statement ─ query ─► Rows ─ next ─► Row ─ get ─► value
@@ -24,15 +24,15 @@ pub(super) use postgres::{Follower, Session, connect};
 /// A connection to either engine.
 #[derive(Debug)]
 pub(super) enum Connection {
-    /// To a file.
+    /// A file.
     Sqlite(rusqlite::Connection),
-    /// To a server.
+    /// A server.
     Postgres(Box<Session>),
 }
 
-/// What a statement is given.
+/// The parameters of a statement.
 pub(super) trait Params {
-    /// The values, in the order of their numbers.
+    /// The values, in order.
     fn values(&self) -> Vec<&dyn ToSql>;
 }
 
@@ -61,12 +61,12 @@ impl Params for &Vec<Value> {
 }
 
 impl Connection {
-    /// Whether it leads to a server that others use, too.
+    /// Whether it is a connection to a server, which other processes use too.
     pub(super) fn is_shared(&self) -> bool {
         matches!(self, Self::Postgres(_))
     }
 
-    /// A statement, to be carried out once or often.
+    /// Prepares a statement.
     pub(super) fn prepare(&self, sql: &str) -> Result<Statement<'_>> {
         match self {
             Self::Sqlite(connection) => Ok(Statement::Sqlite(connection.prepare(sql)?)),
@@ -74,12 +74,12 @@ impl Connection {
         }
     }
 
-    /// Carries out one statement, and says how many rows it changed.
+    /// Runs a statement, and returns the number of changed rows.
     pub(super) fn execute(&self, sql: &str, params: impl Params) -> Result<usize> {
         self.prepare(sql)?.execute(params)
     }
 
-    /// Carries out statements that need nothing and give nothing.
+    /// Runs statements without parameters and results.
     pub(super) fn execute_batch(&self, sql: &str) -> Result<()> {
         match self {
             Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
@@ -99,7 +99,7 @@ impl Connection {
 
     /// Begins a transaction that is going to write.
     ///
-    /// On a server this waits for the exclusive lock of deciding writers ([`Session::begin`]).
+    /// On a server an exclusive one waits for all others ([`Session::begin`]).
     pub(super) fn begin(&self, with: WriteMode) -> Result<()> {
         match self {
             Self::Sqlite(connection) => Ok(connection.execute_batch("BEGIN IMMEDIATE")?),
@@ -107,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// Whether this transaction excludes all other writers.
+    /// Whether this transaction is exclusive.
     pub(super) fn writes_alone(&self) -> bool {
         match self {
             Self::Sqlite(_) => true,
@@ -115,12 +115,12 @@ impl Connection {
         }
     }
 
-    /// Begins a piece of a transaction, which may be undone alone.
+    /// Begins a savepoint.
     pub(super) fn begin_piece(&self) -> Result<()> {
         self.execute_batch("SAVEPOINT piece")
     }
 
-    /// Ends a piece; without `stays`, as if it had never been.
+    /// Ends a savepoint; without `stays` it is rolled back.
     pub(super) fn end_piece(&self, stays: bool) -> Result<()> {
         if stays {
             return self.execute_batch("RELEASE SAVEPOINT piece");
@@ -132,8 +132,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a statement failed since the transaction began: a server then keeps nothing of it, and says so to nobody who
-    /// commits.
+    /// Whether a statement failed since the transaction began: PostgreSQL then commits nothing, and reports no error at the
+    /// commit.
     pub(super) fn is_spoilt(&self) -> bool {
         match self {
             Self::Sqlite(_) => false,
@@ -141,23 +141,23 @@ impl Connection {
         }
     }
 
-    /// Draws the next number of a sequence; a later one is higher.
+    /// Draws the next number of a counter; each number is drawn once, and later ones are higher.
     pub(super) fn next_number(&self, name: &str) -> Result<i64> {
         let number = self.draw_number(name)?;
         self.query_row(&format!("SELECT {number}"), (), |row| row.get(0))
     }
 
-    /// The same as an expression, for a statement that is carried out once.
+    /// The same as an expression, for a statement that runs once.
     pub(super) fn draw_number(&self, name: &str) -> Result<String> {
         let sql = "UPDATE counter SET value = value + 1 WHERE name = ?1 RETURNING value";
         match self {
             Self::Sqlite(_) => self.query_row(sql, [name], |row| row.get(0)).map(|number: i64| number.to_string()),
-            // A sequence takes no lock. Gaps do no harm.
+            // A sequence locks nothing. Numbers that are not used leave gaps, which is fine.
             Self::Postgres(_) => Ok(format!("nextval('number_{name}')")),
         }
     }
 
-    /// Whether no transaction is going on.
+    /// Whether no transaction is in progress.
     pub(super) fn is_idle(&self) -> bool {
         match self {
             Self::Sqlite(connection) => connection.is_autocommit(),
@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// Whether nothing can be asked any more.
+    /// Whether the connection is lost.
     pub(super) fn is_lost(&self) -> bool {
         match self {
             Self::Sqlite(_) => false,
@@ -174,12 +174,12 @@ impl Connection {
     }
 }
 
-/// The writers that may run beside a transaction on other connections.
+/// How a transaction relates to those of other connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteMode {
-    /// None: the decision depends on rows that were only read.
+    /// No other transaction writes meanwhile: it decides upon rows it has read.
     Exclusive,
-    /// Writers that touch other rows, or lock theirs: claims, heartbeats, deliveries.
+    /// Others write meanwhile: it locks the rows it touches, as claims, heartbeats and deliveries do.
     Concurrent,
 }
 
@@ -190,7 +190,7 @@ pub(super) enum Statement<'a> {
 }
 
 impl Statement<'_> {
-    /// Carries it out, and says how many rows it changed.
+    /// Runs it, and returns the number of changed rows.
     pub(super) fn execute(&mut self, params: impl Params) -> Result<usize> {
         let values = params.values();
         match self {
@@ -210,7 +210,7 @@ impl Statement<'_> {
         }
     }
 
-    /// The mapping of each row.
+    /// A value from each row.
     pub(super) fn query_map<T>(
         &mut self,
         params: impl Params,
@@ -272,9 +272,9 @@ impl Row<'_> {
     }
 }
 
-/// How a column is named: by its name, or by its place from 0.
+/// A column, by its name or its index from 0.
 pub(super) trait Column: rusqlite::RowIndex {
-    /// Its place in a row.
+    /// Its index in a row.
     fn place_in(&self, row: &tokio_postgres::Row) -> Result<usize>;
 }
 

@@ -9,12 +9,13 @@ use tollgate_core::finding::{Category, Severity};
 use tollgate_engine::config::Retention;
 use tollgate_engine::store::board::{
     CardFilter, Changes, Claim, ClaimRequest, ConcurrencyLimit, Counts, Facts, FeatureRow, FencingToken, Field,
-    FileImport, LeaseAfter, NewEvent, NewFeature, NewIteration, Projected, Transition, TransitionError, Transitioned,
-    silence,
+    FileImport, LeaseAfter, LeaseRequest, NewEvent, NewFeature, NewIteration, Projected, Transition, TransitionError,
+    Transitioned, silence,
 };
 
 use crate::place::{Place, again_on_a_server};
 use tollgate_core::suppress::Dismissal;
+use tollgate_engine::store::queue::Queue;
 use tollgate_engine::store::{Database, DismissalRow, Filter, Location, OfFeature, RunRecord, Store, Subject};
 
 mod cards;
@@ -86,10 +87,8 @@ impl Board {
             project: self.project,
             feature: feature.clone(),
             work,
-            owner: "me".to_owned(),
-            now_ms,
-            lease_ms: 100,
-            room: None,
+            lease: LeaseRequest { owner: "me".to_owned(), now_ms, lease_ms: 100 },
+            limit: None,
         }
     }
 
@@ -394,9 +393,9 @@ fn claims_of_somebody_who_is_gone_are_given_back() {
     let feature = board.add("one");
     board.happen(&feature, Event::Start);
     board.claim(&feature, Work::Queued, 1_000);
-    assert_eq!(board.database.owners().unwrap(), ["me"]);
-    assert_eq!(board.database.release_owner("you").unwrap(), 0);
-    assert_eq!(board.database.release_owner("me").unwrap(), 1);
+    assert_eq!(board.database.lease_owners(Queue::Features).unwrap(), ["me"]);
+    assert_eq!(board.database.release_owner(Queue::Features, "you").unwrap(), 0);
+    assert_eq!(board.database.release_owner(Queue::Features, "me").unwrap(), 1);
     board.claim(&feature, Work::Queued, 1_001);
 }
 
@@ -407,9 +406,9 @@ fn only_so_much_is_done_at_once() {
     for feature in &features {
         board.happen(feature, Event::Start);
     }
-    let room = ConcurrencyLimit { works: vec![Work::Queued, Work::Implementing], most: 2 };
+    let limit = ConcurrencyLimit { works: vec![Work::Queued, Work::Implementing], most: 2 };
     let claim = |feature: &FeatureId, now_ms| {
-        let bid = ClaimRequest { room: Some(room.clone()), ..board.bid(feature, Work::Queued, now_ms) };
+        let bid = ClaimRequest { limit: Some(limit.clone()), ..board.bid(feature, Work::Queued, now_ms) };
         board.database.claim(&bid).unwrap()
     };
     let first = claim(&features[0], 1_000).unwrap();
@@ -521,7 +520,7 @@ fn taking_in_a_file_does_not_disturb_the_work_on_it() {
 }
 
 #[test]
-fn an_older_file_never_replaces_a_later_import() {
+fn a_written_file_never_replaces_a_later_edit() {
     let board = Board::new();
     let feature = board.add("one");
     let projected = |text: &str| Some(Projected { document: text.as_bytes().to_vec(), hash: [text.len() as u8; 32] });
@@ -684,6 +683,6 @@ fn a_change_can_be_asked_for_without_waiting() {
 }
 
 #[test]
-fn features_and_jobs_hold_on_a_server() {
-    again_on_a_server(&["board_store::", "stored::"], &["holds_on_a_server"]);
+fn the_board_store_suite_passes_on_postgresql() {
+    again_on_a_server(&["board_store::", "stored::"], &["passes_on_postgresql"]);
 }

@@ -1,4 +1,4 @@
-//! Pull requests from delivery to published posts, on a host in memory and a real git server.
+//! Pull requests from a delivery to the published posts, on a host in memory and a real git server.
 //!
 //! Nothing waits: the clock is set by hand, and the work is done step by step on the thread of the test.
 
@@ -77,7 +77,7 @@ impl World {
         Sha::parse(&self.scratch.git(&["rev-parse", name])).unwrap()
     }
 
-    /// Moves the head of the pull request to the author's push, without a delivery.
+    /// The author pushes a new head, without a delivery.
     fn push(&self, title: &str) -> Sha {
         self.scratch.git(&["update-ref", "refs/pull/1/head", "HEAD"]);
         let (head, base) = (self.sha("HEAD"), self.sha("main"));
@@ -116,7 +116,7 @@ impl World {
         self.deliver(PullEvent::Changed { head: None });
     }
 
-    /// Adds a comment and delivers it.
+    /// A person comments, with a delivery.
     fn say(&self, login: &str, command: Command) -> u64 {
         let comment = self.hub.state().say(login, "@gate …");
         let by = Actor { login: login.to_owned(), is_bot: false };
@@ -133,7 +133,7 @@ impl World {
         head
     }
 
-    /// Runs all due jobs, as time goes by.
+    /// Runs all jobs, as time goes by.
     #[track_caller]
     fn settle(&self) {
         let mut problems = Vec::new();
@@ -287,7 +287,7 @@ fn a_newer_push_ends_the_check_of_the_older_head() {
     world.scratch.commit("a.conf", BAD);
     world.push("feat: a");
     world.changed();
-    // The check has begun; then the list of comments cannot be read.
+    // The check has begun; then the comments cannot be read.
     world.hub.state().faults.insert(5, Fault::Refuse(HostErrorKind::Unavailable));
     later(3_000);
     world.pulls.step("me").unwrap_err();
@@ -478,7 +478,7 @@ fn a_thread_that_somebody_resolves_is_a_dismissal_and_opening_it_again_takes_it_
 }
 
 #[test]
-fn any_commenter_may_ask_for_help_and_for_an_explanation() {
+fn help_and_explanations_need_no_permission() {
     let world = World::new();
     world.push_file("a.conf", BAD);
     world.say("eve", Command::Help);
@@ -558,7 +558,7 @@ fn a_closed_pull_request_is_left_alone() {
 }
 
 #[test]
-fn a_review_of_a_closed_pull_request_is_published_when_it_is_reopened() {
+fn a_reopened_pull_request_gets_the_review_that_its_closing_cancelled() {
     let world = World::new();
     world.scratch.commit("a.conf", BAD);
     world.push("feat: a");
@@ -597,7 +597,7 @@ fn a_draft_that_becomes_ready_has_its_annotations() {
 }
 
 #[test]
-fn reconciliation_finds_missed_deliveries() {
+fn reconciliation_finds_heads_without_a_delivery() {
     let world = World::new();
     world.push_file("a.conf", "a\n");
     world.scratch.commit("a.conf", BAD);

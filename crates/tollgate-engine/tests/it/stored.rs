@@ -23,7 +23,7 @@ pub(crate) struct Memory {
     place: Place,
 }
 
-/// A run to be stored, with defaults for all other fields.
+/// A run to be stored, with defaults.
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
     repository: &'static str,
@@ -133,7 +133,7 @@ impl Memory {
         Self { place: Place::new() }
     }
 
-    /// For promises that hold for files alone.
+    /// For tests of files alone.
     fn file() -> Self {
         Self { place: Place::file() }
     }
@@ -273,7 +273,7 @@ fn a_list_is_narrowed_by_anything_that_is_known_of_a_run() {
 }
 
 #[test]
-fn finding_filters_match_counting_findings_only() {
+fn filters_by_finding_match_one_finding_that_counts() {
     let memory = Memory::new();
     let both = [high("one"), finding("two", Severity::Low, Category::Perf, "slow")];
     let id = memory.add(&Given { findings: both.to_vec(), withheld: vec![high("three")], ..run() });

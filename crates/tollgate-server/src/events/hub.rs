@@ -20,8 +20,10 @@ const RING: usize = 4096;
 const RING_BYTES: usize = 8 * 1024 * 1024;
 /// How many events are read from the log at once.
 pub(super) const BATCH: usize = 256;
-/// How long the follower waits for news before it looks whether it is still wanted.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// The longest wait of the follower for new events; then it looks whether the hub is still in use.
+const IDLE: Duration = Duration::from_secs(3);
+/// How soon the follower reads the log again after a failure.
+const RETRY: Duration = Duration::from_millis(500);
 /// How long the follower waits after a mistake of ours.
 const AFTER_MISTAKE: Duration = Duration::from_millis(100);
 /// How many clients may read from the log at once.
@@ -171,9 +173,9 @@ fn follow(weak: &Weak<Inner>) {
         // Not held while waiting, so that the last one to let go of the hub ends this.
         drop(inner);
         if was_read {
-            log.wait_for_events(seq, PATIENCE);
+            log.wait_for_events(seq, IDLE);
         } else {
-            thread::sleep(PATIENCE);
+            thread::sleep(RETRY);
         }
     }
 }

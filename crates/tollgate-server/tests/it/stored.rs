@@ -6,7 +6,7 @@ use tollgate_core::pull::Repo;
 use tollgate_core::pull::webhook_event::{PullEvent, WebhookEvent, WebhookEventKind};
 use tollgate_core::sha::Sha;
 use tollgate_engine::store::board::{FeatureRow, NewIteration, Transition};
-use tollgate_engine::store::pulls::{Claim, Finished, Limits, NewDelivery, NewPost, NextClaim, PostKind};
+use tollgate_engine::store::pulls::{Claim, Finished, LeaseRequest, Limits, NewDelivery, NewPost, NextClaim, PostKind};
 
 use crate::world::{NOW, World};
 
@@ -102,8 +102,8 @@ impl World {
         let ask = WebhookEvent { installation: Some(1), what };
         let (guid, event) = (format!("pull-{number}"), "pull_request".to_owned());
         self.board.database().accept(NewDelivery { guid, event, ask, at_ms }).unwrap();
-        let (owner, now_ms, limits) = ("a worker".to_owned(), at_ms + 60_000, Limits::default());
-        let next = NextClaim { owner, now_ms, lease_ms: 60_000, limits, except: Vec::new() };
+        let lease = LeaseRequest { owner: "a worker".to_owned(), now_ms: at_ms + 60_000, lease_ms: 60_000 };
+        let next = NextClaim { lease, limits: Limits::default(), except: Vec::new() };
         self.board.database().claim_next(&next).unwrap().unwrap()
     }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tollgate_core::pull::Repo;
 use tollgate_engine::store::Database;
-use tollgate_engine::store::pulls::{ClaimRequest, Finished};
+use tollgate_engine::store::pulls::{Finished, LeaseRequest, Limits, NextClaim};
 
 use crate::scratch::Scratch;
 
@@ -15,8 +15,10 @@ fn owing() -> Scratch {
     for number in [7, 8] {
         database.request_pull(&repo, number, Some(1), 1_700_000_000_000).unwrap();
     }
-    let (owner, now_ms) = ("me".to_owned(), 1_700_000_060_000);
-    let claim = database.claim_pull(&ClaimRequest { pull: 1, owner, now_ms, lease_ms: 1_000 }).unwrap().unwrap();
+    let lease = LeaseRequest { owner: "me".to_owned(), now_ms: 1_700_000_060_000, lease_ms: 1_000 };
+    let next = NextClaim { lease, limits: Limits::default(), except: Vec::new() };
+    let claim = database.claim_next(&next).unwrap().unwrap();
+    assert_eq!(claim.pull.number, 7);
     let failed = Finished {
         up_to: 1,
         record: None,
@@ -24,7 +26,7 @@ fn owing() -> Scratch {
         posts: Vec::new(),
         is_closed: false,
         problem: Some("no such branch\u{1b}[2J".to_owned()),
-        at_ms: now_ms,
+        at_ms: 1_700_000_060_000,
     };
     database.finish_review(claim.token, failed).unwrap().unwrap();
     database.release_pull(claim.token, 0).unwrap().unwrap();
@@ -52,7 +54,7 @@ fn dead_jobs_are_listed_and_retried() {
     scratch.tollgate(&["jobs", "retry", "pull-1"]).expect(0);
     assert_eq!(states(&scratch, &[]), ["pull-2 queued", "pull-1 queued"]);
     let refused = scratch.tollgate(&["jobs", "retry", "pull-1"]).expect_refused(2);
-    assert!(refused.contains("`pull-1`: it waits for its turn already"), "{refused}");
+    assert!(refused.contains("`pull-1`: it is queued already"), "{refused}");
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn a_cancelled_job_leaves_the_queue() {
     let ran = scratch.tollgate(&["jobs"]);
     assert_eq!((ran.code, ran.stderr.trim()), (0, "no jobs"));
     let refused = scratch.tollgate(&["jobs", "cancel", "pull-2"]).expect_refused(2);
-    assert!(refused.contains("neither a review nor an answer is owed to it"), "{refused}");
+    assert!(refused.contains("neither a review nor a reply is queued for it"), "{refused}");
 }
 
 #[test]
@@ -84,7 +86,7 @@ fn unknown_jobs_are_named_and_listing_creates_no_database() {
     scratch.tollgate(&["jobs"]).expect(0);
     assert!(!scratch.store().exists());
     let refused = scratch.tollgate(&["jobs", "retry", "pull-99"]).expect_refused(2);
-    assert!(refused.contains("there is no job `pull-99`"), "{refused}");
+    assert!(refused.contains("no such job: `pull-99`"), "{refused}");
     let refused = scratch.tollgate(&["jobs", "cancel", "work-9-login"]).expect_refused(2);
-    assert!(refused.contains("there is no job `work-9-login`"), "{refused}");
+    assert!(refused.contains("no such job: `work-9-login`"), "{refused}");
 }

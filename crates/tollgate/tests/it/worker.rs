@@ -3,6 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use tollgate_engine::store::queue::Queue;
+
 use crate::desk::{Desk, learns, works};
 use crate::server_process::{Server, add, add_project, appears, command, place};
 
@@ -36,13 +38,13 @@ fn a_worker_that_ends_gives_back_what_it_has_claimed() {
         std::thread::yield_now();
     }
     let database = desk.database();
-    let owners = database.owners().unwrap();
+    let owners = database.lease_owners(Queue::Features).unwrap();
     let [owner] = &owners[..] else { panic!("{owners:?}") };
     assert!(owner.split('/').count() == 3 && owner.contains(&format!("/{}-", worker.pid())), "{owner}");
     let (code, said) = worker.end();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("ending; what is under way (1) goes on at the next start"), "{said}");
-    assert_eq!(database.owners().unwrap(), Vec::<String>::new());
+    assert_eq!(database.lease_owners(Queue::Features).unwrap(), Vec::<String>::new());
     std::fs::write(desk.path("agent.sh.go"), "").unwrap();
     let mut next = Server::worker(&desk, &[]);
     next.hears("the review of iteration 1 approves it");

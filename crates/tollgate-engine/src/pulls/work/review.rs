@@ -37,8 +37,8 @@ const MAX_SETTINGS: u64 = 1024 * 1024;
 pub(super) enum ReviewResult {
     /// The result is stored.
     Stored,
-    /// Postponed; the lease was released.
-    PutOff,
+    /// The lease was released: the review is postponed, or nothing is left to publish.
+    Released,
     /// Superseded by a newer request.
     NotWanted,
 }
@@ -179,7 +179,7 @@ fn make(
             Quota::Granted => {}
             Quota::RetryAt(next) => {
                 fenced(job.pulls.database().put_off_review(job.token, next))?;
-                return Ok(ReviewResult::PutOff);
+                return Ok(ReviewResult::Released);
             }
             Quota::Exhausted(spent) => {
                 key.push_str(quota::UNASKED);
@@ -387,7 +387,7 @@ fn failed(job: &PullJob<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Resul
     if can_pass && row.attempt + 1 < MAX_TRIES {
         let later = job.pulls.now().saturating_add(AGAIN_MS << (2 * row.attempt.min(8)));
         fenced(job.pulls.database().fail_review(job.token, &why.message, later))?;
-        return Ok(ReviewResult::PutOff);
+        return Ok(ReviewResult::Released);
     }
     let now = job.pulls.now();
     let subject = job.pulls.site().subject(&job.repo, job.number);
@@ -403,6 +403,12 @@ fn failed(job: &PullJob<'_>, row: &PullRow, pull: &Pull, why: &Failure) -> Resul
 }
 
 fn finish(job: &PullJob<'_>, finished: Finished) -> Result<ReviewResult, JobError> {
-    fenced(job.pulls.database().finish_review(job.token, finished))?;
-    Ok(ReviewResult::Stored)
+    // A job with posts keeps its lease and publishes them.
+    let Some(next) = finished.posts.is_empty().then(|| (job.next)()).flatten() else {
+        fenced(job.pulls.database().finish_review(job.token, finished))?;
+        return Ok(ReviewResult::Stored);
+    };
+    let finished = fenced(job.pulls.database().finish_and_claim(job.token, finished, next))?;
+    *job.claimed.borrow_mut() = finished.next;
+    Ok(if finished.is_released { ReviewResult::Released } else { ReviewResult::Stored })
 }

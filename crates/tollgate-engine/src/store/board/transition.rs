@@ -11,9 +11,10 @@ use tollgate_core::board::machine::{self, Effect, Event, IllegalTransition, Rule
 use tollgate_core::board::{FeatureId, Iteration, Outcome, Override};
 
 use super::feature::{self, FeatureRow};
-use super::work::{self, FencingToken, Settling};
+use super::work::{self, Settling};
 use super::{NewEvent, NewIteration, event, iteration, state};
 use crate::failure::Failure;
+use crate::store::queue::FencingToken;
 use crate::store::sql::{self, Connection, Row, WriteMode, params};
 use crate::store::{Database, database, number};
 

@@ -1,151 +1,130 @@
-//! The work that is owed to features: who does it, until when, and which processes run for it.
+//! The queue of work on features: claims, leases, and the processes that run for them.
 //!
-//! A feature that is owed work has one row. Whoever does the work claims the row for a while and gets a token; who comes
-//! with another token than the row has is too late, whatever was done meanwhile. Rows come and go with
-//! [`transition`](super::transition); nothing here changes what is owed.
+//! A feature that needs work has one row, its job. Rows come and go with [`transition`](super::transition); claims, heartbeats
+//! and releases only change the lease ([`queue`](crate::store::queue)).
 
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::{State, Work};
 
 use super::{damaged, id};
 use crate::failure::Failure;
+use crate::store::queue::{self, FencingToken, LeaseRequest, Queue, RELEASED};
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 use crate::store::{Database, number};
 
-/// A lease that ends later than this from now was made by another clock, and does not hold.
-const LONGEST_LEASE_MS: u64 = 24 * 60 * 60 * 1_000;
-
-/// The proof that work was claimed, good until somebody else claims it or nothing is owed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FencingToken(pub i64);
-
-/// Work that nobody does.
+/// A job whose lease is free.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// The project.
     pub project: i64,
     /// The feature.
     pub feature: FeatureId,
-    /// What is owed.
+    /// The kind of work.
     pub work: Work,
-    /// What the feature depends on.
+    /// The features that have to be done first.
     pub dependencies: Vec<String>,
     /// True when the file of the feature cannot be read.
     pub is_broken: bool,
 }
 
-/// Somebody wants to do a piece of work.
+/// A worker asks for the lease of a job.
 #[derive(Debug, Clone)]
 pub struct ClaimRequest {
     /// The project.
     pub project: i64,
     /// The feature.
     pub feature: FeatureId,
-    /// What is to be done; when something else is owed by now, there is nothing to claim.
+    /// The kind of work; if the feature needs another by now, there is nothing to claim.
     pub work: Work,
-    /// Who wants to do it.
-    pub owner: String,
-    /// Now, in milliseconds since 1970.
-    pub now_ms: u64,
-    /// For how long.
-    pub lease_ms: u64,
-    /// How much of the kind may be done at once.
-    pub room: Option<ConcurrencyLimit>,
+    /// The worker, and for how long.
+    pub lease: LeaseRequest,
+    /// How many jobs of the kind may run at once.
+    pub limit: Option<ConcurrencyLimit>,
 }
 
-/// How much may be done at once.
+/// A concurrency limit.
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLimit {
-    /// What counts.
+    /// The kinds of work that count together.
     pub works: Vec<Work>,
-    /// How many, in all projects and processes.
+    /// The most running jobs, in all projects and processes.
     pub most: usize,
 }
 
-/// A piece of work that was claimed.
+/// A claimed job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The project.
     pub project: i64,
     /// The feature.
     pub feature: FeatureId,
-    /// What is to be done.
+    /// The kind of work.
     pub work: Work,
-    /// Which try at it: the same number when the same is claimed again after a crash, never given to anything else.
+    /// The number of the attempt: the same after a crash, and never used for another job.
     pub attempt: i64,
-    /// Since when it has been owed, in milliseconds since 1970.
+    /// Since when it is queued, in milliseconds since 1970.
     pub since_ms: u64,
-    /// The proof.
+    /// The fencing token of the lease.
     pub token: FencingToken,
 }
 
 /// A process that may still run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessRow {
-    /// The claim for which it was started.
+    /// The lease for which it was started.
     pub token: FencingToken,
     /// The project.
     pub project: i64,
     /// The feature.
     pub feature: FeatureId,
-    /// How it can be found again, as whoever started it wrote it down.
+    /// Identifies the process, also after a restart.
     pub mark: String,
 }
 
 impl Database {
-    /// Work that can be claimed now, most urgent first, then the longest owed.
+    /// Jobs that can be claimed now: by priority, then by age.
     pub fn candidates(&self, works: &[Work], now_ms: u64, limit: usize) -> Result<Vec<Candidate>, Failure> {
         let sql = format!(
             "SELECT w.project, w.feature, w.kind, f.dependencies, f.broken IS NOT NULL FROM work w \
              JOIN feature f ON f.project = w.project AND f.id = w.feature JOIN project p ON p.id = w.project \
-             WHERE w.kind IN ({}) AND {FREE} AND f.deleted_ms IS NULL AND p.removed_ms IS NULL \
+             WHERE w.kind IN ({}) AND w.not_before_ms <= ?1 AND {} AND f.deleted_ms IS NULL AND p.removed_ms IS NULL \
              ORDER BY f.priority, w.since_ms, w.attempt LIMIT ?3",
-            words(works)
+            words(works),
+            queue::free("w")
         );
         self.read(|connection| {
-            let mut statement = connection.prepare(&sql)?;
-            let latest = now_ms.saturating_add(LONGEST_LEASE_MS);
-            statement.query_map(params![number(now_ms), number(latest), number(limit)], candidate)?.collect()
+            let [now, latest] = queue::validity(now_ms);
+            connection.prepare(&sql)?.query_map(params![now, latest, number(limit)], candidate)?.collect()
         })
     }
 
-    /// Claims work; `None` when somebody else has it, something else is owed, or there is no room.
-    pub fn claim(&self, bid: &ClaimRequest) -> Result<Option<Claim>, Failure> {
-        let bid = bid.clone();
-        if bid.room.is_some() {
-            // What is counted must not change meanwhile.
-            return self.write(move |connection| claim(connection, &bid));
+    /// Claims a job; `None` when another worker holds its lease, the feature needs other work by now, or the limit is
+    /// reached.
+    pub fn claim(&self, request: &ClaimRequest) -> Result<Option<Claim>, Failure> {
+        let request = request.clone();
+        if request.limit.is_some() {
+            // The running jobs are counted first, and no other worker may claim one in between.
+            return self.write(move |connection| claim(connection, &request));
         }
-        self.write_concurrent(move |connection| claim(connection, &bid))
+        self.write_concurrent(move |connection| claim(connection, &request))
     }
 
-    /// Holds a claim for longer; false when it is another's by now, or nothing is owed.
+    /// Extends a lease (heartbeat); false when it is lost.
     pub fn heartbeat(&self, token: FencingToken, until_ms: u64) -> Result<bool, Failure> {
         self.write_concurrent(move |connection| {
-            let sql = "UPDATE work SET lease_until_ms = ?2 WHERE token = ?1";
-            Ok(connection.execute(sql, params![token.0, number(until_ms)])? > 0)
+            Ok(Queue::Features.heartbeat(connection, token, until_ms, "attempt")?.is_some())
         })
     }
 
-    /// Gives a claim back, to be claimed again not before a time; false when it is another's by now.
+    /// Releases a lease; the job is not claimed again before a time. False when the lease is lost.
     pub fn release(&self, token: FencingToken, not_before_ms: u64) -> Result<bool, Failure> {
         self.write_concurrent(move |connection| {
-            let sql = "UPDATE work SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?2 \
-                       WHERE token = ?1";
-            Ok(connection.execute(sql, params![token.0, number(not_before_ms)])? > 0)
+            let values = params![token.0, number(not_before_ms)];
+            Ok(Queue::Features.release(connection, "not_before_ms = ?2", values, "attempt")?.is_some())
         })
     }
 
-    /// Gives back all claims of somebody who is gone, and says how many there were.
-    pub fn release_owner(&self, owner: &str) -> Result<usize, Failure> {
-        let owner = owner.to_owned();
-        self.write(move |connection| {
-            let sql = "UPDATE work SET owner = NULL, token = NULL, lease_until_ms = NULL WHERE owner = ?1";
-            connection.execute(sql, [owner])
-        })
-    }
-
-    /// How much is owed, by kind.
+    /// How many jobs there are, by kind.
     pub fn work_counts(&self) -> Result<Vec<(Work, usize)>, Failure> {
         let sql = "SELECT w.kind, count(*) FROM work w JOIN project p ON p.id = w.project \
                    WHERE p.removed_ms IS NULL GROUP BY w.kind ORDER BY w.kind";
@@ -157,13 +136,7 @@ impl Database {
         self.read(|connection| connection.prepare(sql)?.query_map((), read)?.collect())
     }
 
-    /// Who holds claims now.
-    pub fn owners(&self) -> Result<Vec<String>, Failure> {
-        let sql = "SELECT DISTINCT owner FROM work WHERE owner IS NOT NULL ORDER BY owner";
-        self.read(|connection| connection.prepare(sql)?.query_map((), |row| row.get(0))?.collect())
-    }
-
-    /// Remembers a process that runs for a claim; false when the claim is another's by now, and it must not run.
+    /// Records a process that runs for a lease; false when the lease is lost, and it must not run.
     pub fn record_process(&self, token: FencingToken, mark: &str) -> Result<bool, Failure> {
         let mark = mark.to_owned();
         self.write_concurrent(move |connection| {
@@ -174,14 +147,14 @@ impl Database {
         })
     }
 
-    /// Forgets the process of a claim, once its end was seen.
+    /// Deletes the record of a process that has ended.
     pub fn forget_process(&self, token: FencingToken) -> Result<(), Failure> {
         self.write_concurrent(move |connection| {
             connection.execute("DELETE FROM process WHERE token = ?1", [token.0]).map(|_| ())
         })
     }
 
-    /// All processes whose end nobody has seen, also those of work that is owed no more.
+    /// All processes whose end was not recorded, also those of finished jobs.
     pub fn processes(&self) -> Result<Vec<ProcessRow>, Failure> {
         let sql = "SELECT token, project, feature, mark FROM process ORDER BY token";
         self.read(|connection| {
@@ -199,42 +172,32 @@ impl Database {
     }
 }
 
-/// Work that can be claimed at ?1; a lease beyond ?2 does not hold.
-const FREE: &str =
-    "w.not_before_ms <= ?1 AND (w.lease_until_ms IS NULL OR w.lease_until_ms < ?1 OR w.lease_until_ms > ?2)";
-
 fn words(works: &[Work]) -> String {
     let words: Vec<String> = works.iter().map(|work| format!("'{}'", work.as_str())).collect();
     words.join(", ")
 }
 
-fn claim(connection: &Connection, bid: &ClaimRequest) -> sql::Result<Option<Claim>> {
-    let (now, latest) = (number(bid.now_ms), number(bid.now_ms.saturating_add(LONGEST_LEASE_MS)));
-    if let Some(room) = &bid.room {
-        let sql = format!(
-            "SELECT count(*) FROM work WHERE kind IN ({}) AND lease_until_ms BETWEEN ?1 AND ?2",
-            words(&room.works)
-        );
-        let n_busy: usize = connection.query_row(&sql, params![now, latest], |row| row.get(0))?;
-        if n_busy >= room.most {
+fn claim(connection: &Connection, request: &ClaimRequest) -> sql::Result<Option<Claim>> {
+    let ClaimRequest { project, feature, work, lease, limit } = request;
+    if let Some(limit) = limit {
+        let sql =
+            format!("SELECT count(*) FROM work w WHERE w.kind IN ({}) AND {}", words(&limit.works), queue::leased("w"));
+        let n_running: usize = connection.query_row(&sql, queue::validity(lease.now_ms), |row| row.get(0))?;
+        if n_running >= limit.most {
             return Ok(None);
         }
     }
-    let sql = format!(
-        "SELECT w.attempt, w.since_ms FROM work w JOIN feature f ON f.project = w.project AND f.id = w.feature \
-         JOIN project p ON p.id = w.project WHERE w.project = ?3 AND w.feature = ?4 AND w.kind = ?5 AND {FREE} \
-         AND f.deleted_ms IS NULL AND p.removed_ms IS NULL /* row lock w */"
+    let job = format!(
+        "work.project = ?5 AND work.feature = ?6 AND work.kind = ?7 AND work.not_before_ms <= ?1 AND {} AND EXISTS \
+         (SELECT 1 FROM feature f JOIN project p ON p.id = f.project WHERE f.project = ?5 AND f.id = ?6 \
+          AND f.deleted_ms IS NULL AND p.removed_ms IS NULL)",
+        queue::free("work")
     );
-    let values = params![now, latest, bid.project, bid.feature.as_str(), bid.work.as_str()];
-    let found = connection.query_row(&sql, values, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let Some((attempt, since_ms)) = found else { return Ok(None) };
-    let token = FencingToken(connection.next_number("token")?);
-    let until = number(bid.now_ms.saturating_add(bid.lease_ms));
-    connection.execute(
-        "UPDATE work SET owner = ?3, token = ?4, lease_until_ms = ?5 WHERE project = ?1 AND feature = ?2",
-        params![bid.project, bid.feature.as_str(), bid.owner, token.0, until],
-    )?;
-    Ok(Some(Claim { project: bid.project, feature: bid.feature.clone(), work: bid.work, attempt, since_ms, token }))
+    let values = params![project, feature.as_str(), work.as_str()];
+    Queue::Features.claim(connection, lease, (&job, "attempt, since_ms"), values, |row, token| {
+        let (attempt, since_ms) = (row.get("attempt")?, row.get("since_ms")?);
+        Ok(Claim { project: *project, feature: feature.clone(), work: *work, attempt, since_ms, token })
+    })
 }
 
 fn candidate(row: &Row<'_>) -> sql::Result<Candidate> {
@@ -248,7 +211,7 @@ fn candidate(row: &Row<'_>) -> sql::Result<Candidate> {
     })
 }
 
-/// The token with which the work of a feature is claimed.
+/// The fencing token of the lease on a feature.
 pub(super) fn token(connection: &Connection, project: i64, feature: &FeatureId) -> sql::Result<Option<FencingToken>> {
     let sql = "SELECT token FROM work WHERE project = ?1 AND feature = ?2";
     let token: Option<Option<i64>> =
@@ -256,21 +219,21 @@ pub(super) fn token(connection: &Connection, project: i64, feature: &FeatureId) 
     Ok(token.flatten().map(FencingToken))
 }
 
-/// How the work of a feature changes with its state.
+/// A change of the job of a feature, with its state.
 pub(super) struct Settling<'a> {
     pub(super) project: i64,
     pub(super) feature: &'a FeatureId,
     pub(super) before: Option<&'a State>,
     pub(super) after: &'a State,
     pub(super) at_ms: u64,
-    /// True when whoever has claimed it goes on with it.
+    /// True when the worker keeps its lease for the next job.
     pub(super) keep: bool,
-    /// True when it is given back although the same is owed.
+    /// True when the lease is released although the job is the same.
     pub(super) release: bool,
     pub(super) not_before_ms: Option<u64>,
 }
 
-/// Makes the row of a feature say what is owed to it.
+/// Updates the job of a feature after a transition.
 pub(super) fn settle(connection: &Connection, settling: &Settling<'_>) -> sql::Result<()> {
     let Settling { project, feature, before, after, at_ms, .. } = *settling;
     if after.work == Work::Nothing {
@@ -282,15 +245,14 @@ pub(super) fn settle(connection: &Connection, settling: &Settling<'_>) -> sql::R
     if is_same {
         if settling.release || settling.not_before_ms.is_some() {
             connection.execute(
-                "UPDATE work SET owner = NULL, token = NULL, lease_until_ms = NULL, not_before_ms = ?3 \
-                 WHERE project = ?1 AND feature = ?2",
+                &format!("UPDATE work SET {RELEASED}, not_before_ms = ?3 WHERE project = ?1 AND feature = ?2"),
                 params![project, feature.as_str(), number(settling.not_before_ms.unwrap_or(0))],
             )?;
         }
         return Ok(());
     }
     let attempt = connection.next_number("attempt")?;
-    let change = if settling.keep { "" } else { ", owner = NULL, token = NULL, lease_until_ms = NULL" };
+    let change = if settling.keep { String::new() } else { format!(", {RELEASED}") };
     connection.execute(
         &format!(
             "INSERT INTO work (project, feature, kind, attempt, since_ms, not_before_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
@@ -309,7 +271,7 @@ pub(super) fn settle(connection: &Connection, settling: &Settling<'_>) -> sql::R
     Ok(())
 }
 
-/// True when the very same is owed as before.
+/// True when the job is the same as before.
 fn is_same(before: &State, after: &State) -> bool {
     let what = |state: &State| (state.work, state.iteration, state.tries, state.restarts, state.hook_failed);
     what(before) == what(after) && before.commit == after.commit && before.status == after.status

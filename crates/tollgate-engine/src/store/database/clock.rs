@@ -1,17 +1,17 @@
-//! What time it is: on a server, what all who use it agree upon.
+//! The clock: on PostgreSQL that of the server, which all processes share.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// A clock that was set once and goes on by itself, or that of this machine.
+/// A clock that was set once and runs on, or that of this machine.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
-    /// When it was set, and to what, in milliseconds since 1970.
+    /// When it was set, and to which time in milliseconds since 1970.
     set: Mutex<Option<(Instant, u64)>>,
 }
 
 impl Clock {
-    /// Sets it to what the server said between two moments.
+    /// Sets it to the time that the server reported between two moments.
     pub(super) fn set(&self, asked: Instant, answered: Instant, server_ms: u64) {
         let middle = asked + answered.saturating_duration_since(asked) / 2;
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = Some((middle, server_ms));
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_says_counts_whatever_this_machine_says() {
+    fn the_clock_of_the_server_overrides_that_of_this_machine() {
         let clock = Clock::default();
         let here = clock.now_ms();
         assert!(here > 1_700_000_000_000, "{here}");

@@ -1,24 +1,23 @@
-//! The numbers of events: without a gap, in the order in which they were committed.
+//! The numbers of events: without a gap, in the order of commits.
 //!
-//! Whoever writes alone numbers what it announces at once. What is written beside others waits, in `event_waiting`, since a
-//! number out of one counter would have all of them wait until the one before is on the disk. The thread that listens
-//! ([`super::follow`]) numbers what waits, a moment after it was committed; when its process dies first, that of another does
-//! so within a second.
+//! An exclusive write numbers its events at once. A concurrent write leaves them in `event_waiting`, since a number from one
+//! counter would make every write wait for the commit of the one before. The listening thread ([`super::listen`]) numbers the
+//! waiting events a moment after their commit; if its process dies first, another process does so within two seconds.
 //!
 //! ```text
-//! alone    take_numbers ─► event 17, 18
-//! beside   event_waiting ─ commit ─► number_waiting ─► event 19
+//! exclusive    take_numbers ─► event 17, 18
+//! concurrent   event_waiting ─ commit ─► number_waiting ─► event 19
 //! ```
 
 use std::time::Duration;
 
-use super::follow;
+use super::listen;
 use crate::store::sql::{self, Connection, params};
 
-/// Whoever gives out numbers has this lock alone, until what it numbered is committed.
+/// The lock of the process that is numbering, until its numbers are committed.
 pub(super) const NUMBERING: i64 = 0x746f_6c6c_0003;
 
-/// Numbers what waits, and tells everybody. A lock is held, so nobody else changes the counter.
+/// Numbers the waiting events and notifies all processes. The lock is held, so the counter does not change meanwhile.
 const NUMBER: &str = "WITH moved AS (DELETE FROM event_waiting RETURNING *), numbered AS (
     INSERT INTO event (seq, at_ms, project, feature, kind, payload)
     SELECT c.value + row_number() OVER (ORDER BY m.id), m.at_ms, m.project, m.feature, m.kind, m.payload
@@ -29,23 +28,23 @@ const NUMBER: &str = "WITH moved AS (DELETE FROM event_waiting RETURNING *), num
   )
   SELECT pg_notify('tollgate_event', CAST(value AS TEXT)) FROM counted";
 
-/// Numbers what waits, in a transaction of its own; false when somebody else gives out numbers right now.
+/// Numbers the waiting events in a transaction of its own; false when another process is numbering right now.
 ///
-/// Where this fails the connection is of no more use. A process that stops in the middle loses the transaction after some
-/// seconds, and with it the lock, which one that belongs to the connection would keep.
+/// After a failure the connection is unusable. A process that stops in the middle loses the transaction after some
+/// seconds, and the lock with it; a session lock would be kept.
 pub(super) fn number_waiting(connection: &Connection) -> sql::Result<bool> {
     connection.execute_batch("BEGIN")?;
     let lock = "SELECT pg_try_advisory_xact_lock(?1)";
     let is_ours = connection.query_row(lock, [NUMBERING], |row| row.get(0))?;
     if is_ours {
-        // It sees what was committed before it began, so the lock is taken before.
+        // The statement sees all that was committed before it began, so the lock is taken first.
         connection.execute(NUMBER, ())?;
     }
     connection.execute_batch("COMMIT")?;
     Ok(is_ours)
 }
 
-/// Numbers what waits where somebody died before it could; changes nothing elsewhere.
+/// Numbers the waiting events of a process that died; a no-op for a file.
 pub(in crate::store) fn settle(connection: &Connection) -> sql::Result<()> {
     if connection.is_shared() && connection.prepare("SELECT 1 FROM event_waiting LIMIT 1")?.exists(())? {
         while !number_waiting(connection)? {
@@ -55,7 +54,7 @@ pub(in crate::store) fn settle(connection: &Connection) -> sql::Result<()> {
     Ok(())
 }
 
-/// Gives out so many numbers to whoever writes alone on a server, after all that waited; the first of them.
+/// Numbers the waiting events, then draws numbers for an exclusive write; returns the first of them.
 pub(in crate::store) fn take_numbers(connection: &Connection, n: i64) -> sql::Result<i64> {
     if let Connection::Postgres(session) = connection
         && !session.state().is_numbering
@@ -66,18 +65,18 @@ pub(in crate::store) fn take_numbers(connection: &Connection, n: i64) -> sql::Re
     }
     let sql = "UPDATE counter SET value = value + ?1 WHERE name = 'event' RETURNING value - ?1 + 1";
     let first: i64 = connection.query_row(sql, [n], |row| row.get(0))?;
-    connection.execute("SELECT pg_notify(?1, ?2)", params![follow::CHANNEL, (first + n - 1).to_string()])?;
+    connection.execute("SELECT pg_notify(?1, ?2)", params![listen::EVENTS, (first + n - 1).to_string()])?;
     Ok(first)
 }
 
-/// Notes that what this transaction announces waits for its number.
+/// Marks the transaction: its events wait for their numbers.
 pub(in crate::store) fn note_waiting(connection: &Connection) {
     if let Connection::Postgres(session) = connection {
         session.note(|state| state.has_waiting = true);
     }
 }
 
-/// Whether what the transaction announced waits for its number.
+/// Whether events of the transaction wait for their numbers.
 pub(super) fn has_waiting(connection: &Connection) -> bool {
     matches!(connection, Connection::Postgres(session) if session.state().has_waiting)
 }

@@ -1,4 +1,4 @@
-//! A few connections that only read.
+//! A pool of read-only connections.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -6,10 +6,10 @@ use crate::failure::Failure;
 use crate::store::sql::{self, Connection};
 use crate::store::{Location, open};
 
-/// So many read at once; others wait. Reads are short, and each connection holds memory.
+/// The most concurrent reads; others wait. Reads are short, and each connection holds memory.
 const MAX_READERS: usize = 4;
 
-/// Connections that nobody uses now.
+/// The pool.
 #[derive(Debug)]
 pub(super) struct Readers {
     state: Mutex<State>,
@@ -27,7 +27,7 @@ impl Readers {
         Self { state: Mutex::default(), returned: Condvar::new() }
     }
 
-    /// Reads one state of the database, whatever is written meanwhile.
+    /// Reads a snapshot of the database, unaffected by concurrent writes.
     pub(super) fn read<T>(
         &self,
         place: &Location,
@@ -36,14 +36,14 @@ impl Readers {
         let mut loan = Loan { readers: self, connection: self.take() };
         let connection = begin(place, loan.connection.take())?;
         let read = work(&connection).map_err(|error| open::explain(place, &error));
-        // Nothing was changed; where this fails, the connection is of no more use.
+        // A read changes nothing; if even this fails, the connection is unusable.
         if connection.execute_batch("ROLLBACK").is_ok() {
             loan.connection = Some(connection);
         }
         read
     }
 
-    /// An idle connection, or leave to open another.
+    /// An idle connection, or permission to open another.
     fn take(&self) -> Option<Connection> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.n_busy >= MAX_READERS {
@@ -54,7 +54,7 @@ impl Readers {
     }
 }
 
-/// A connection on which one state of the database is seen. A server that has hung up since is called again.
+/// Begins a snapshot on a connection. A lost connection is made again.
 fn begin(place: &Location, idle: Option<Connection>) -> Result<Connection, Failure> {
     let start = |connection: &Connection| {
         let is_shared = connection.is_shared();
@@ -72,7 +72,7 @@ fn begin(place: &Location, idle: Option<Connection>) -> Result<Connection, Failu
     Ok(connection)
 }
 
-/// A connection that is given back, also when its user panics; then it is closed instead.
+/// Returns a connection to the pool, or closes it when its user panicked.
 struct Loan<'a> {
     readers: &'a Readers,
     connection: Option<Connection>,

@@ -1,16 +1,16 @@
-//! What a process counts of its database, for those who watch.
+//! Counters of writes, for metrics.
 //!
-//! Counted since the process began, without a lock, and read at any time.
+//! They count from the start of the process, without a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds of the classes of how long a write took, in seconds.
+/// Upper bounds of the histogram of commit times, in seconds.
 pub const SECONDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
-/// Upper bounds of the classes of how many writes were committed at once.
+/// Upper bounds of the histogram of writes in one commit.
 pub const WRITES: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
-/// What a process counts of its database.
+/// The counters.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     waiting: AtomicU64,
@@ -22,48 +22,48 @@ pub(super) struct Tally {
     writes: Classes<{ WRITES.len() }>,
 }
 
-/// The same, as it was at one moment.
+/// A snapshot of the counters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tallied {
-    /// Writes that wait for their turn.
+    /// Queued writes.
     pub waiting: u64,
-    /// Commits that succeeded.
+    /// Successful commits.
     pub commits: u64,
-    /// Commits that failed, with whatever stood in them.
+    /// Failed commits.
     pub failures: u64,
     /// Connections that were lost and made again.
     pub reconnects: u64,
-    /// Writes that were refused because somebody else had claimed the work meanwhile.
+    /// Writes that were refused because the lease was lost.
     pub too_late: u64,
-    /// How long commits took, in seconds, by the classes of [`SECONDS`].
+    /// The histogram of commit times, by [`SECONDS`].
     pub seconds: Spread,
-    /// How many writes a commit had, by the classes of [`WRITES`].
+    /// The histogram of writes in one commit, by [`WRITES`].
     pub writes: Spread,
 }
 
-/// How values are spread over classes: how many are not larger than the bound of each.
+/// A cumulative histogram.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spread {
-    /// One for each class.
+    /// How many values are not larger than each bound.
     pub counts: Vec<u64>,
-    /// All of them.
+    /// How many values there are.
     pub count: u64,
     /// Their sum.
     pub sum: f64,
 }
 
 impl Tally {
-    /// A write waits for its turn.
+    /// Counts a queued write.
     pub(super) fn waits(&self) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many writes wait no longer.
+    /// Counts writes that left the queue.
     pub(super) fn taken(&self, n_writes: usize) {
         self.waiting.fetch_sub(n_writes as u64, Ordering::Relaxed);
     }
 
-    /// So many writes were committed at once, or were not.
+    /// Counts a commit of so many writes, or a failed one.
     pub(super) fn ended(&self, n_writes: usize, took: Duration, is_committed: bool) {
         let which = if is_committed { &self.commits } else { &self.failures };
         which.fetch_add(1, Ordering::Relaxed);
@@ -71,17 +71,17 @@ impl Tally {
         self.writes.add(&WRITES, n_writes as f64);
     }
 
-    /// A connection was made again.
+    /// Counts a connection that was made again.
     pub(super) fn reconnected(&self) {
         self.reconnects.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Somebody came too late.
+    /// Counts a write that was refused because the lease was lost.
     pub(super) fn lost_lease(&self) {
         self.too_late.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was counted by now.
+    /// A snapshot of the counters.
     pub(super) fn read(&self) -> Tallied {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Tallied {
@@ -96,7 +96,7 @@ impl Tally {
     }
 }
 
-/// Values by classes. The sum is kept in millionths.
+/// A histogram. The sum is kept in millionths.
 #[derive(Debug)]
 struct Classes<const N: usize> {
     counts: [AtomicU64; N],
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_can_be_read() {
+    fn counters_are_read_as_a_snapshot() {
         let tally = Tally::default();
         tally.waits();
         tally.waits();

@@ -1,4 +1,4 @@
-//! The database under many hands, on real files.
+//! The database under concurrent use, on real files.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ impl Folder {
         Self(Place::new())
     }
 
-    /// For what is only true of files.
+    /// For tests of files alone.
     fn file() -> Self {
         Self(Place::file())
     }
@@ -33,7 +33,7 @@ impl Folder {
         Location::parse(&self.0.address()).unwrap()
     }
 
-    /// What is stored, as whoever opens the file next sees it.
+    /// The stored events, as the next process sees them.
     fn stored(&self) -> Vec<String> {
         kinds(&self.open())
     }
@@ -49,7 +49,7 @@ fn kinds(database: &Database) -> Vec<String> {
     database.read(|connection| connection.prepare(sql)?.query_map((), |row| row.get(0))?.collect()).unwrap()
 }
 
-/// What came of each of several pieces of work that were committed together.
+/// The results of several writes in one commit.
 struct Together {
     database: Database,
     go: mpsc::Sender<()>,
@@ -57,7 +57,7 @@ struct Together {
 }
 
 impl Together {
-    /// Keeps the writer busy, so that what follows waits and is taken at once.
+    /// Keeps the writer busy, so that the following writes are queued and committed together.
     fn new(folder: &Folder) -> Self {
         let database = folder.open();
         let (go, wait) = mpsc::channel::<()>();
@@ -94,7 +94,7 @@ impl Together {
 }
 
 #[test]
-fn what_many_write_at_once_is_all_there() {
+fn concurrent_writes_are_all_stored() {
     let folder = Folder::new();
     let database = folder.open();
     let barrier = Barrier::new(16);
@@ -125,7 +125,7 @@ fn numbered(database: &Database, n: u64) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn what_is_announced_is_numbered_without_a_gap_and_in_order() {
+fn events_are_numbered_without_a_gap_and_in_order() {
     let folder = Folder::new();
     let databases = [folder.open(), folder.open()];
     std::thread::scope(|scope| {
@@ -135,7 +135,7 @@ fn what_is_announced_is_numbered_without_a_gap_and_in_order() {
                 for number in 0..20 {
                     let kind = format!("{writer} {number:02}");
                     let write = move |connection: &Connection| put(connection, &kind);
-                    // In turns beside others and alone, and some come to nothing.
+                    // Concurrent and exclusive writes in turn, and some are refused.
                     if number % 2 == 0 { database.write_concurrent(write) } else { database.write(write) }.unwrap();
                     let refused = database.decide_concurrent(move |connection| {
                         put(connection, "refused")?;
@@ -156,7 +156,7 @@ fn what_is_announced_is_numbered_without_a_gap_and_in_order() {
 }
 
 #[test]
-fn what_a_process_left_behind_is_numbered_by_another() {
+fn events_of_a_dead_process_are_numbered_by_another() {
     let folder = Folder::new();
     if !folder.0.is_on_server() {
         return;
@@ -170,7 +170,7 @@ fn what_a_process_left_behind_is_numbered_by_another() {
 }
 
 #[test]
-fn who_stops_while_numbers_are_given_out_keeps_nobody_from_it_for_long() {
+fn a_process_that_stops_while_numbering_blocks_others_for_seconds_at_most() {
     let folder = Folder::new();
     if !folder.0.is_on_server() {
         return;
@@ -188,16 +188,16 @@ fn who_stops_while_numbers_are_given_out_keeps_nobody_from_it_for_long() {
 }
 
 #[test]
-fn who_goes_on_after_a_failure_keeps_nothing() {
+fn a_write_that_goes_on_after_a_failure_is_rolled_back() {
     let folder = Folder::new();
     let database = folder.open();
     let written = database.write(|connection| {
         put(connection, "one")?;
-        // Whatever comes of it, the piece of work says that all is well.
+        // The write ignores the error and reports success.
         let _ = connection.execute("INSERT INTO event (seq, at_ms, kind, payload) VALUES (1, 1, NULL, '')", ());
         Ok(())
     });
-    // SQLite undoes the statement that failed, PostgreSQL all that came before; nobody is told what is not so.
+    // SQLite undoes the failed statement, PostgreSQL the whole transaction; the result says which.
     assert_eq!(written.is_ok(), !folder.0.is_on_server());
     assert_eq!(folder.stored().len(), usize::from(written.is_ok()));
 }
@@ -235,7 +235,7 @@ fn a_piece_that_fails_takes_no_other_with_it() {
     stored
     there is no such table
     refused: not now
-    something went wrong inside while it was stored, and nothing of it was kept
+    internal error while writing to the database; the write was rolled back
     stored
     ");
     assert_eq!(folder.stored(), ["first", "last"]);
@@ -253,7 +253,7 @@ fn when_the_batch_cannot_be_committed_nobody_is_told_it_was() {
         })
         .and(|connection| put(connection, "last").map(Ok))
         .end();
-    // A server says in other words that there is no transaction any more.
+    // PostgreSQL reports a missing transaction in other words.
     let words = if folder.0.is_on_server() { "refuses: RELEASE SAVEPOINT" } else { "the disk is full" };
     assert!(ends.len() == 3 && ends.iter().all(|end| end.contains(words)), "{ends:?}");
     let database = folder.open();
@@ -327,7 +327,7 @@ fn two_processes_may_write_at_once() {
 }
 
 #[test]
-fn what_was_handed_over_is_written_before_the_last_handle_is_gone() {
+fn queued_writes_are_committed_before_the_last_handle_is_dropped() {
     let folder = Folder::new();
     let database = folder.open();
     for number in 0..300 {
@@ -364,7 +364,7 @@ fn the_last_handle_may_go_where_the_writing_is_done() {
 }
 
 #[test]
-fn who_would_wait_for_himself_is_refused() {
+fn a_write_from_within_a_write_is_refused() {
     let folder = Folder::new();
     let database = folder.open();
     let (end, ended) = mpsc::channel();
@@ -375,11 +375,11 @@ fn who_would_wait_for_himself_is_refused() {
         move |_| end.send(inside.write(|connection| put(connection, "one"))).unwrap(),
     );
     let failure = ended.recv().unwrap().unwrap_err();
-    assert_eq!(failure.message, "something is to be stored from where storing is done");
+    assert_eq!(failure.message, "internal error: a write from within a write");
 }
 
 #[test]
-fn who_does_not_wait_is_told_when_too_much_waits_already() {
+fn a_full_queue_refuses_writes_that_do_not_wait() {
     let folder = Folder::new();
     let mut together = Together::new(&folder);
     for _ in 0..=MAX_WAITING {
@@ -387,7 +387,7 @@ fn who_does_not_wait_is_told_when_too_much_waits_already() {
     }
     let ends = together.end();
     assert_eq!(ends[..MAX_WAITING], vec!["stored"; MAX_WAITING]);
-    assert_eq!(ends[MAX_WAITING], "more waits to be stored than the disk can take");
+    assert_eq!(ends[MAX_WAITING], "too many writes are queued for the database");
 }
 
 #[test]

@@ -1,31 +1,31 @@
-//! The thread that writes: it takes all that waits, does each in a savepoint, and commits once.
+//! A writing thread: it takes all queued writes, runs each in a savepoint, and commits once (group commit).
 //!
-//! A commit waits for the disk, whatever stands in it; twenty writes in one cost hardly more than one. Whoever wrote is
-//! answered after the commit, so that what was answered is there even after the power went.
+//! A commit waits for the disk, small or large; twenty writes in one cost hardly more than one. Results are returned after
+//! the commit, so that a reported write survives a power failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::follow::Told;
+use super::listen::Shared;
 use super::{failure, numbering};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, WriteMode};
 use crate::store::{Location, open};
 
-/// What a piece of work comes to: something, or the refusal of the one who wrote it.
+/// The result of a write: a value, or its own refusal.
 pub(super) type Decided<T, E> = sql::Result<Result<T, E>>;
 
-/// One piece of work that waits to be written.
+/// A queued write.
 pub(super) trait Job: Send {
-    /// Does it; false when nothing of it is to stay.
+    /// Runs it; false when it is to be rolled back.
     fn work(&mut self, connection: &Connection) -> bool;
-    /// Says how it ended.
+    /// Reports the result.
     fn answer(self: Box<Self>, place: &Location, committed: Result<(), Failure>);
 }
 
-/// A piece of work with the one who waits for it.
+/// A queued write with its caller.
 pub(super) struct Task<T, E, W, D> {
     work: Option<W>,
     outcome: Option<Decided<T, E>>,
@@ -47,7 +47,7 @@ where
 {
     fn work(&mut self, connection: &Connection) -> bool {
         let Some(work) = self.work.take() else { return false };
-        // What panics is rolled back, so nothing half done can be seen.
+        // A panicking write is rolled back, so no half of it can be seen.
         self.outcome = catch_unwind(AssertUnwindSafe(|| work(connection))).ok();
         matches!(self.outcome, Some(Ok(Ok(_))))
     }
@@ -56,46 +56,46 @@ where
         let Self { outcome, done, .. } = *self;
         let answer = match (outcome, committed) {
             (Some(Err(error)), _) => Err(open::explain(place, &error)),
-            // A refusal may stand on what others wrote in the same batch; without that it is worth nothing.
+            // A refusal may be based on other writes of the same batch; without them it is worth nothing.
             (_, Err(failure)) => Err(failure),
             (Some(Ok(decided)), Ok(())) => Ok(decided),
             (None, Ok(())) => Err(failure::panicked()),
         };
-        // Whoever waits may be gone, or be wrong; the others are answered all the same.
+        // A caller may be gone or panic; the others get their results all the same.
         let _ = catch_unwind(AssertUnwindSafe(|| done(answer)));
     }
 }
 
-/// The jobs that wait, for one thread or for several.
+/// The queue, for one thread or for several.
 pub(super) type Waiting = Arc<Mutex<Receiver<Box<dyn Job>>>>;
 
-/// The thread's own.
+/// The state of the thread.
 pub(super) struct Writer {
     pub(super) place: Location,
-    /// Made when it is needed, and anew when the server hung up.
+    /// Made when needed, and again after it was lost.
     pub(super) connection: Option<Connection>,
-    pub(super) told: Arc<Told>,
-    /// What others may write meanwhile.
+    pub(super) shared: Arc<Shared>,
+    /// Whether others may write meanwhile.
     pub(super) with: WriteMode,
-    /// At most so many writes are committed at once.
+    /// The most writes in one commit.
     pub(super) max_batch: usize,
 }
 
 impl Writer {
-    /// Writes until nobody can send any more, and what was sent is written.
+    /// Writes until the queue is closed and empty.
     pub(super) fn run(mut self, jobs: &Waiting) {
         while let Some(mut batch) = self.next_batch(jobs) {
-            self.told.tally.taken(batch.len());
+            self.shared.tally.taken(batch.len());
             let begun = Instant::now();
             let committed = self.commit(&mut batch);
-            self.told.tally.ended(batch.len(), begun.elapsed(), committed.is_ok());
+            self.shared.tally.ended(batch.len(), begun.elapsed(), committed.is_ok());
             for job in batch {
                 job.answer(&self.place, committed.clone());
             }
         }
     }
 
-    /// All that waits, or the first that comes.
+    /// All queued writes, or the next one.
     fn next_batch(&self, jobs: &Waiting) -> Option<Vec<Box<dyn Job>>> {
         let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = vec![jobs.recv().ok()?];
@@ -115,16 +115,16 @@ impl Writer {
             Ok(last_seq)
         });
         let done = match committed {
-            // What a server was told it tells everybody, us too.
+            // PostgreSQL notifies all processes, this one too.
             Ok(last_seq) => {
-                last_seq.into_iter().for_each(|last_seq| self.told.pulse.beat(last_seq));
+                last_seq.into_iter().for_each(|last_seq| self.shared.events.advance(last_seq));
                 if numbering::has_waiting(&connection) {
-                    self.told.wake();
+                    self.shared.number_events();
                 }
                 Ok(())
             }
             Err(error) => {
-                // It fails where the database has rolled back by itself.
+                // This fails where the engine has rolled back by itself.
                 let _ = connection.execute_batch("ROLLBACK");
                 Err(open::explain(&self.place, &error))
             }
@@ -135,7 +135,7 @@ impl Writer {
         done
     }
 
-    /// A connection on which a transaction has begun. A server that has hung up since is called again.
+    /// Begins a transaction on a connection. A lost connection is made again.
     fn begin(&mut self) -> Result<Connection, Failure> {
         if let Some(connection) = self.connection.take().filter(|connection| !connection.is_lost()) {
             match connection.begin(self.with) {
@@ -148,7 +148,7 @@ impl Writer {
                     return Err(failure);
                 }
             }
-            self.told.tally.reconnected();
+            self.shared.tally.reconnected();
         }
         let connection = open::open_writer(&self.place)?;
         connection.begin(self.with).map_err(|error| open::explain(&self.place, &error))?;
@@ -156,7 +156,7 @@ impl Writer {
     }
 }
 
-/// Does all of a batch, and says how it is to end.
+/// Runs a batch, and says how its transaction is to end.
 fn steps(connection: &Connection, batch: &mut [Box<dyn Job>]) -> sql::Result<&'static str> {
     if let [job] = batch {
         let stays = job.work(connection);
@@ -172,7 +172,7 @@ fn steps(connection: &Connection, batch: &mut [Box<dyn Job>]) -> sql::Result<&'s
     Ok("COMMIT")
 }
 
-/// Does one piece of work, so that it is there whole or not at all.
+/// Runs one write in a savepoint.
 fn step(connection: &Connection, job: &mut dyn Job) -> sql::Result<()> {
     connection.begin_piece()?;
     let stays = job.work(connection);
@@ -180,7 +180,7 @@ fn step(connection: &Connection, job: &mut dyn Job) -> sql::Result<()> {
     connection.end_piece(stays)
 }
 
-/// A full disk or a failing one can end the whole transaction, and with it what others wrote; so can a server.
+/// A full or failing disk can end the whole transaction, and with it the other writes; so can a server.
 fn check(connection: &Connection) -> sql::Result<()> {
     if connection.is_idle() { Err(failure::ended_by_itself(connection)) } else { Ok(()) }
 }

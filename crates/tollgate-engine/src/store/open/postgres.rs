@@ -1,11 +1,11 @@
-//! Opens a PostgreSQL database: the first process creates the tables, the others wait on an advisory lock.
+//! Opens a database on PostgreSQL; the first process creates or migrates the tables, and others wait.
 //!
 //! ```text
-//! tollgate_schema   version 8, works_with 7: made by version 8; programs that know version 7 may go on beside it
+//! tollgate_schema   version 8, works_with 7: made by version 8; programs of version 7 may run beside it
 //! ```
 //!
-//! A version that only adds works with the ones before, so that a new program and an old one can run side by side while
-//! one takes the other's place.
+//! A migration that only adds is compatible with the version before, so that servers of both can run side by side during an
+//! upgrade.
 
 use crate::failure::{self, Failure};
 use crate::store::location::{Address, Location};
@@ -13,29 +13,30 @@ use crate::store::sql::{self, Connection, Error, OptionalExtension as _, WriteMo
 
 use super::explain;
 
-/// The versions of the tables, from the first that PostgreSQL knows on, each brought about by one text.
-const MIGRATIONS: [(usize, &str); 1] = [(7, include_str!("../postgres/0007.sql"))];
-/// The version that this program makes.
-const VERSION: usize = 7;
-/// The oldest version of which the programs still work with ours.
+/// The migrations, from the first version that supports PostgreSQL on.
+const MIGRATIONS: [(usize, &str); 2] =
+    [(7, include_str!("../postgres/0007.sql")), (8, include_str!("../postgres/0008.sql"))];
+/// The version of this program.
+const VERSION: usize = 8;
+/// The oldest compatible version.
 const WORKS_WITH: usize = 7;
 
 /// The advisory lock of migrations.
 const MAKING: i64 = 0x746f_6c6c_0002;
 
-/// The state of a database.
+/// The tables in a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Schema {
-    /// No table of ours.
+    /// None of ours.
     Missing,
-    /// Tables with our names that we did not make.
+    /// Tables with our names that this program did not create.
     Foreign,
-    /// Our tables, of a version, and the oldest version whose programs work with it.
+    /// Our tables: their version, and the oldest compatible one.
     Version(usize, usize),
 }
 
 impl Schema {
-    /// How many versions are missing until it is ours.
+    /// The number of pending migrations.
     pub(in crate::store) fn n_pending(self) -> usize {
         match self {
             Self::Missing => MIGRATIONS.len(),
@@ -53,7 +54,7 @@ impl Schema {
     }
 }
 
-/// Fails when the tables are not ours to use.
+/// Fails when the tables cannot be used.
 pub(super) fn check(place: &Location, schema: Schema) -> Result<(), Failure> {
     if let Some((found, known)) = schema.newer_than_known() {
         return Err(failure::newer_database(&place.to_string(), found, known));
@@ -64,7 +65,7 @@ pub(super) fn check(place: &Location, schema: Schema) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a database, and brings its tables up to date.
+/// Opens a database, and migrates it.
 pub(super) fn open(place: &Location, address: &Address) -> Result<Connection, Failure> {
     let failed = |error: Error| explain(place, &error);
     let connection = Connection::Postgres(sql::connect(address).map_err(failed)?);
@@ -73,7 +74,7 @@ pub(super) fn open(place: &Location, address: &Address) -> Result<Connection, Fa
     if schema.n_pending() == 0 {
         return Ok(connection);
     }
-    // On a connection of its own, which may take its time.
+    // On a connection without time limits.
     let making = sql::connect(address).map_err(failed)?;
     making.take_time().map_err(failed)?;
     migrate(&Connection::Postgres(making)).map_err(failed)?;
@@ -87,7 +88,7 @@ pub(super) fn has_tables(place: &Location, address: &Address) -> Result<bool, Fa
     Ok(schema_of(&connection).map_err(failed)? != Schema::Missing)
 }
 
-/// Begins an exclusive transaction, and creates the tables if there are none: they are rolled back when it fails.
+/// Begins an exclusive transaction, and creates missing tables in it: a rollback removes them.
 pub(super) fn begin_empty(place: &Location, address: &Address) -> Result<Connection, Failure> {
     let failed = |error: Error| explain(place, &error);
     let connection = Connection::Postgres(sql::connect(address).map_err(failed)?);
@@ -98,9 +99,9 @@ pub(super) fn begin_empty(place: &Location, address: &Address) -> Result<Connect
     Ok(connection)
 }
 
-/// Detects the state of the database.
+/// Reads the version of the tables.
 pub(in crate::store) fn schema_of(connection: &Connection) -> sql::Result<Schema> {
-    // First of all: where another process is making them right now, its mark is there as soon as its tables are.
+    // First: where another process is creating the tables, their version appears together with them.
     let ours = "SELECT to_regclass('run') IS NOT NULL OR to_regclass('finding') IS NOT NULL \
                 OR to_regclass('event') IS NOT NULL OR to_regclass('project') IS NOT NULL";
     let is_taken: bool = connection.query_row(ours, (), |row| row.get(0))?;
@@ -119,10 +120,10 @@ fn migrate(connection: &Connection) -> sql::Result<()> {
     connection.execute_batch("COMMIT")
 }
 
-/// Brings the tables up to date, within a transaction.
+/// Migrates the tables, within a transaction.
 fn make(connection: &Connection) -> sql::Result<()> {
     connection.execute_batch(&format!("SELECT pg_advisory_xact_lock({MAKING})"))?;
-    // Another process may have done it while we waited.
+    // Another process may have migrated them meanwhile.
     let schema = schema_of(connection)?;
     let version = match schema {
         Schema::Version(version, _) => version,

@@ -1,6 +1,7 @@
-//! What people told us on a pull request, and what follows from it.
+//! Commands that people give the bot on a pull request, and their effects.
 //!
-//! The words are those of the event, and each comment is heard once. What follows and the answer are stored together.
+//! A command is stored as text of the event, and each comment is handled once (idempotent). The effect and the reply are stored
+//! together.
 
 use serde::{Deserialize, Serialize};
 use tollgate_core::fingerprint::Fingerprint;
@@ -8,103 +9,103 @@ use tollgate_core::pull::command::Command;
 use tollgate_core::pull::webhook_event::CommentRef;
 use tollgate_core::suppress::Dismissal;
 
-use super::claim::{FencingToken, claimed};
+use super::claim::claimed;
 use super::post::{self, NewPost};
 use super::ready::{self, Priority};
-use super::{Fenced, LeaseLost, damaged, delivery};
+use super::{Fenced, FencingToken, LeaseLost, damaged, delivery};
 use crate::failure::Failure;
 use crate::store::record::{self, RunRecord};
 use crate::store::sql::{self, Connection, Row, params};
 use crate::store::{Database, board, dismissal, number};
 
-/// What we were told.
+/// A command to the bot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BotCommand {
-    /// To do something, in a comment.
+    /// A command in a comment.
     Comment {
         /// The comment.
         place: CommentRef,
-        /// What.
+        /// The command.
         command: Command,
     },
-    /// That a thread was resolved or opened again.
+    /// A thread was resolved or reopened.
     ThreadResolved {
-        /// The comment that began it.
+        /// The first comment of the thread.
         root: u64,
         /// Whether it is resolved now.
         resolved: bool,
     },
 }
 
-/// What we were told, as it is stored.
+/// A stored command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BotCommandRow {
     /// Its number in this database.
     pub id: i64,
-    /// Who told us.
+    /// The login of its author.
     pub who: String,
-    /// What.
+    /// The command.
     pub told: BotCommand,
-    /// When, in milliseconds since 1970.
+    /// When it was given, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
-/// What follows from what we were told.
+/// The effect of a command.
 #[derive(Debug, Clone)]
 pub enum BotEffect {
-    /// Nothing but an answer.
+    /// A reply only.
     Nothing,
     /// Another review.
     Review {
-        /// Of all of it, as if for the first time.
+        /// A full review, as if it were the first.
         whole: bool,
     },
-    /// No more reviews by themselves.
+    /// Pauses automatic reviews.
     Pause,
-    /// Reviews by themselves again.
+    /// Resumes automatic reviews.
     Resume,
-    /// A finding is not to be heard again, and the stored review is judged anew.
+    /// Dismisses a finding and stores the review again without it.
     Dismiss {
-        /// The repository, as the memory calls it.
+        /// The repository, as the store names it.
         repository: String,
-        /// What is not to be heard.
+        /// The dismissal.
         dismissal: Box<Dismissal>,
-        /// The review without it; `None` when there is none to be judged anew.
+        /// The review without the finding; `None` when there is none to update.
         record: Option<Box<RunRecord>>,
     },
-    /// A finding is to be heard again.
+    /// Withdraws a dismissal.
     Withdraw {
-        /// The repository, as the memory calls it.
+        /// The repository, as the store names it.
         repository: String,
-        /// Which.
+        /// The fingerprint of the finding.
         fingerprint: Fingerprint,
     },
 }
 
-/// What we were told, and what came of it.
+/// A handled command.
 #[derive(Debug, Clone)]
 pub struct BotReply {
-    /// What we were told.
+    /// The number of the command.
     pub told: i64,
-    /// Who told us.
+    /// The login of its author.
     pub who: String,
-    /// What follows.
+    /// Its effect.
     pub effect: BotEffect,
-    /// What is to be seen of it.
+    /// The posts of the reply.
     pub posts: Vec<NewPost>,
     /// Now, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
 impl Database {
-    /// What we were told about a pull request and have not answered, oldest first.
+    /// The commands on a pull request that are not handled yet, oldest first.
     pub fn due_bot_commands(&self, pull: i64) -> Result<Vec<BotCommandRow>, Failure> {
         let sql =
             "SELECT id, kind, comment, root, who, what, at_ms FROM told WHERE pull = ?1 AND state = 'due' ORDER BY id";
         self.read(|connection| connection.prepare(sql)?.query_map([pull], of_row)?.collect())
     }
 
-    /// Stores what follows from what we were told, with the answer.
+    /// Stores the effect of a command together with the reply.
     pub fn store_bot_reply(&self, token: FencingToken, answered: BotReply) -> Fenced<()> {
         self.decide(move |connection| {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(LeaseLost)) };
@@ -132,7 +133,7 @@ fn take_effect(connection: &Connection, pull: i64, answered: &BotReply) -> sql::
         }
         BotEffect::Resume => {
             connection.execute("UPDATE pull SET paused_by = NULL WHERE id = ?1", [pull])?;
-            // What came while it was paused is looked at now.
+            // Pushes during the pause are reviewed now.
             delivery::want(connection, pull, at_ms, (0, Priority::Asked))
         }
         BotEffect::Dismiss { repository, dismissal, record } => {
@@ -144,7 +145,7 @@ fn take_effect(connection: &Connection, pull: i64, answered: &BotReply) -> sql::
         }
         BotEffect::Withdraw { repository, fingerprint } => {
             if dismissal::withdraw(connection, repository, *fingerprint, at_ms)? {
-                // It counts again, which only a review of all can say: what was withheld is not looked at otherwise.
+                // The finding counts again. Only a full review can find it: withheld findings are not carried over.
                 delivery::want(connection, pull, at_ms, (0, Priority::Asked))?;
                 delivery::again(connection, pull, true)?;
             }
@@ -153,7 +154,7 @@ fn take_effect(connection: &Connection, pull: i64, answered: &BotReply) -> sql::
     }
 }
 
-/// Notes a command; one that was noted before stays what it was.
+/// Stores a command; a redelivered one is ignored.
 pub(super) fn insert(
     connection: &Connection,
     pull: i64,
@@ -170,7 +171,7 @@ pub(super) fn insert(
     was_told(connection, pull, at_ms)
 }
 
-/// Notes that a thread was resolved or opened again; what was noted last stands.
+/// Stores that a thread was resolved or reopened; the last state wins.
 pub(super) fn insert_resolved(
     connection: &Connection,
     pull: i64,
@@ -187,7 +188,7 @@ pub(super) fn insert_resolved(
     was_told(connection, pull, at_ms)
 }
 
-/// A person waits for an answer.
+/// Makes the pull request due, since a person waits for a reply.
 fn was_told(connection: &Connection, pull: i64, at_ms: u64) -> sql::Result<()> {
     let sql = "UPDATE pull SET since_ms = ?2 WHERE id = ?1 AND ready_ms IS NULL";
     connection.prepare(sql)?.execute(params![pull, number(at_ms)])?;
@@ -209,7 +210,7 @@ fn of_row(row: &Row<'_>) -> sql::Result<BotCommandRow> {
     Ok(BotCommandRow { id: row.get("id")?, who: row.get("who")?, told, at_ms: row.get("at_ms")? })
 }
 
-/// A command as it is stored.
+/// The stored form of a command.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Words {

@@ -1,37 +1,34 @@
-//! Who works on a pull request, until when, and whose turn it is.
+//! Claims of pull requests: fairness by lanes, priority within a lane, concurrency limits.
 //!
-//! Installations take turns, and within each its repositories, so that one with a thousand pull requests delays nobody
-//! else's first by more than one piece of work.
+//! Every repository of an installation is a lane. Installations take turns, and within each its lanes: the next claim
+//! goes to the next installation in the order of names that has a due job, and there to the next such lane, round robin.
+//! A repository with a thousand due pull requests therefore delays the first one of another by one job. How far the round
+//! has come is kept in memory, for each process on its own ([`Rotation`]), so a claim neither reads nor locks anything but
+//! the due job itself, however many lanes are waiting.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tollgate_core::pull::Repo;
 
-use super::{COLUMNS, Fenced, LeaseLost, PullRow, of_row, ready, repo};
+use super::{COLUMNS, PullRow, of_row, ready, repo};
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Params, Row, params};
+use crate::store::queue::{self, Fenced, FencingToken, LeaseLost, LeaseRequest, Queue};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, params};
 use crate::store::{Database, number};
 
-/// A lease that ends later than this from now was made by another clock, and does not hold.
-const LONGEST_LEASE_MS: u64 = 24 * 60 * 60 * 1_000;
-
-/// What came of giving a claim back.
-type Decided = sql::Result<Result<(), LeaseLost>>;
-
-/// The proof that a pull request was claimed, good until somebody else claims it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FencingToken(pub i64);
-
-/// A pull request to which something is owed, and on which nobody works.
+/// A due pull request whose lease is free.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// Its number in this database.
     pub pull: i64,
-    /// Where it is.
+    /// The repository at the host.
     pub repo: Repo,
-    /// Its number there.
+    /// Its number at the host.
     pub number: u64,
 }
 
-/// How many pull requests are worked on at once, by all machines together; as many as there is room for at `None`.
+/// How many jobs may run at once on all machines together; unlimited at `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Of one repository.
@@ -40,246 +37,369 @@ pub struct Limits {
     pub of_installation: Option<u32>,
 }
 
-/// Somebody has room for a piece of work, whichever it is.
+/// A worker asks for the next job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextClaim {
-    /// Who.
-    pub owner: String,
-    /// Now, in milliseconds since 1970.
-    pub now_ms: u64,
-    /// For how long.
-    pub lease_ms: u64,
-    /// How much of one kind may be worked on at once.
+    /// The worker, and for how long.
+    pub lease: LeaseRequest,
+    /// How many jobs may run at once.
     pub limits: Limits,
-    /// Pull requests on which this one still works, though a claim of them may have run out.
+    /// Pull requests that this worker still has in hand, although their lease may have expired.
     pub except: Vec<i64>,
 }
 
-/// Somebody wants to work on a pull request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimRequest {
-    /// Its number in this database.
-    pub pull: i64,
-    /// Who.
-    pub owner: String,
-    /// Now, in milliseconds since 1970.
-    pub now_ms: u64,
-    /// For how long.
-    pub lease_ms: u64,
-}
-
-/// A pull request that was claimed.
+/// A claimed pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The proof.
+    /// The fencing token of the lease.
     pub token: FencingToken,
-    /// The pull request as it was then.
+    /// The pull request at the time of the claim.
     pub pull: PullRow,
-    /// Until when it is good without a sign of life, in milliseconds since 1970.
+    /// When the lease ends without a heartbeat, in milliseconds since 1970.
     pub until_ms: u64,
 }
 
-/// What a sign of life brings back.
+/// The answer to a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// How often something was asked by now.
+    /// How many requests there are by now: a review of fewer is superseded.
     pub wanted: i64,
 }
 
 impl Database {
-    /// Pull requests that can be claimed now, those that waited longest first; whose turn it is, [`Self::claim_next`] knows.
+    /// Pull requests that can be claimed now, by age and priority; [`Self::claim_next`] chooses among them fairly.
     pub fn pull_candidates(&self, now_ms: u64, limit: usize) -> Result<Vec<Candidate>, Failure> {
         let sql = format!(
-            "SELECT p.id, p.repo, p.number FROM pull p WHERE p.ready_ms <= ?1 AND {FREE} \
-             ORDER BY {PLACE}, p.id LIMIT ?3"
+            "SELECT p.id, p.repo, p.number FROM pull p WHERE p.ready_ms <= ?1 AND {} ORDER BY {RANK}, p.id LIMIT ?3",
+            queue::free("p")
         );
-        let latest = now_ms.saturating_add(LONGEST_LEASE_MS);
         self.read(|connection| {
-            let mut statement = connection.prepare(&sql)?;
-            let rows = statement.query_map(params![number(now_ms), number(latest), number(limit)], |row| {
+            let [now, latest] = queue::validity(now_ms);
+            let rows = connection.prepare(&sql)?.query_map(params![now, latest, number(limit)], |row| {
                 Ok(Candidate { pull: row.get("id")?, repo: repo(row)?, number: row.get("number")? })
             })?;
             rows.collect()
         })
     }
 
-    /// Claims the pull request whose turn it is; `None` when nothing can be claimed now.
-    pub fn claim_next(&self, turn: &NextClaim) -> Result<Option<Claim>, Failure> {
-        let turn = turn.clone();
-        self.write_concurrent(move |connection| claim_next(connection, &turn))
+    /// Claims the next job; `None` when no job can be claimed now.
+    pub fn claim_next(&self, request: &NextClaim) -> Result<Option<Claim>, Failure> {
+        let (request, rotation) = (request.clone(), self.rotation());
+        self.write_concurrent(move |connection| claim_next(connection, &request, &rotation))
     }
 
-    /// Claims a pull request; `None` when somebody else has it, or nothing is owed to it now.
-    pub fn claim_pull(&self, bid: &ClaimRequest) -> Result<Option<Claim>, Failure> {
-        let bid = bid.clone();
-        self.write_concurrent(move |connection| claim(connection, &bid))
-    }
-
-    /// Holds a claim for longer.
+    /// Extends a lease (heartbeat).
     pub fn heartbeat_pull(&self, token: FencingToken, until_ms: u64) -> Fenced<Heartbeat> {
         self.decide_concurrent(move |connection| {
-            let sql = "UPDATE pull SET lease_until_ms = ?2 WHERE token = ?1 RETURNING wanted";
-            let mut statement = connection.prepare(sql)?;
-            let wanted = statement.query_row(params![token.0, number(until_ms)], |row| row.get(0)).optional()?;
+            let wanted = Queue::Pulls.heartbeat(connection, token, until_ms, "wanted")?;
             Ok(wanted.map(|wanted| Heartbeat { wanted }).ok_or(LeaseLost))
         })
     }
 
-    /// True while a claim is good: nobody took it over, and its time has not run out.
+    /// True while a lease is valid: it was not lost, and it has not expired.
     pub fn holds_pull(&self, token: FencingToken, now_ms: u64) -> Result<bool, Failure> {
-        // Asked of the thread that writes: what another has written meanwhile counts.
+        // On the writing connection, which sees everything that was committed before.
         self.write_concurrent(move |connection| {
             let sql = "SELECT 1 FROM pull WHERE token = ?1 AND lease_until_ms >= ?2";
             connection.prepare(sql)?.exists(params![token.0, number(now_ms)])
         })
     }
 
-    /// Gives a claim back; nothing of the pull request is done before a time.
+    /// Releases a lease; the pull request is not claimed again before a time.
     pub fn release_pull(&self, token: FencingToken, not_before_ms: u64) -> Fenced<()> {
+        self.decide_concurrent(move |connection| release(connection, RELEASE, params![token.0, number(not_before_ms)]))
+    }
+
+    /// Releases a lease and claims the next job, in one transaction.
+    pub fn release_and_claim(&self, token: FencingToken, not_before_ms: u64, next: NextClaim) -> Fenced<Option<Claim>> {
+        let rotation = self.rotation();
         self.decide_concurrent(move |connection| {
-            let set = "not_before_ms = ?2, problem = CASE WHEN troubles > 0 THEN NULL ELSE problem END, troubles = 0";
-            let_go(connection, set, params![token.0, number(not_before_ms)])
+            let values = params![token.0, number(not_before_ms)];
+            match release(connection, RELEASE, values)? {
+                Ok(()) => claim_next(connection, &next, &rotation).map(Ok),
+                Err(lost) => Ok(Err(lost)),
+            }
         })
     }
 
-    /// Gives a claim back because the host is in trouble; nothing is done before a time.
+    /// Releases a lease because the host failed; the job is retried, but not before a time.
     pub fn release_after_failure(&self, token: FencingToken, problem: &str, not_before_ms: u64) -> Fenced<()> {
         let problem = problem.to_owned();
         self.decide_concurrent(move |connection| {
             let set = "not_before_ms = ?2, troubles = troubles + 1, problem = ?3";
-            let_go(connection, set, params![token.0, number(not_before_ms), problem])
+            release(connection, set, params![token.0, number(not_before_ms), problem])
         })
     }
 
-    /// Gives back all claims of somebody who is gone, and says how many there were.
-    pub fn release_pulls_of(&self, owner: &str) -> Result<usize, Failure> {
-        let owner = owner.to_owned();
-        self.write(move |connection| {
-            let sql = "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL WHERE owner = ?1";
-            connection.execute(sql, [owner])
-        })
-    }
-
-    /// Who holds claims now.
-    pub fn pull_owners(&self) -> Result<Vec<String>, Failure> {
-        let sql = "SELECT DISTINCT owner FROM pull WHERE owner IS NOT NULL ORDER BY owner";
-        self.read(|connection| connection.prepare(sql)?.query_map((), |row| row.get(0))?.collect())
-    }
-
-    /// How many pull requests are owed something.
+    /// How many pull requests are due.
     pub fn n_due_pulls(&self, now_ms: u64) -> Result<usize, Failure> {
         let sql = "SELECT count(*) FROM pull WHERE ready_ms <= ?1";
         self.read(|connection| connection.query_row(sql, [number(now_ms)], |row| row.get(0)))
     }
 }
 
-/// What nobody holds at ?1; a lease beyond ?2 does not hold.
-const FREE: &str = "(p.lease_until_ms IS NULL OR p.lease_until_ms < ?1 OR p.lease_until_ms > ?2)";
+/// The changes of a release: the host works again, and no claim before ?2.
+const RELEASE: &str = "not_before_ms = ?2, problem = CASE WHEN troubles > 0 THEN NULL ELSE problem END, troubles = 0";
 
-/// What somebody holds at ?1.
-const HELD: &str = "h.owner IS NOT NULL AND h.lease_until_ms >= ?1 AND h.lease_until_ms <= ?2";
+/// The rank within a lane: by age, where each step of priority is worth an hour.
+const RANK: &str = "(p.since_ms - 3600000 * p.priority)";
 
-/// The place in a lane: by age, of which each step of priority is worth an hour.
-const PLACE: &str = "(p.since_ms - 3600000 * p.priority)";
+/// The name of a lane: the installation, a space and the repository, so that lanes sort by installation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Lane(String);
 
-/// What comes next in the index of what is owed. No other index has this order: one that also has what is done would be read
-/// through from one lane to the next.
-const NEXT: &str = "ORDER BY p.lane, p.ready_ms LIMIT 1";
+/// Sorts after every lane.
+const END: &str = "~";
 
-/// So many lanes are looked at for one claim.
-const MAX_LANES: i64 = 64;
-
-/// A lane in which something can be claimed.
-struct Lane {
-    name: String,
-    repo_key: String,
-    installation: i64,
-}
-
-/// The lanes in which something can be claimed at ?1, those first whose installation, and which themselves, were served
-/// longest ago.
-///
-/// Goes from one lane to the next in the index, however long each is: what it costs grows with the number of
-/// repositories to which something is owed. A lane is named after its installation and repository, so no row is read.
-pub(super) fn lanes(limits: Limits) -> String {
-    let mut room = String::new();
-    if let Some(most) = limits.of_repository {
-        room = format!(" AND (SELECT count(*) FROM pull h WHERE {HELD} AND h.repo_key = f.repo_key) < {most}");
+impl Lane {
+    fn installation(&self) -> &str {
+        self.0.split_once(' ').map_or("0", |(installation, _)| installation)
     }
-    if let Some(most) = limits.of_installation {
-        let of = "coalesce(h.installation, 0) = f.installation";
-        room = format!("{room} AND (SELECT count(*) FROM pull h WHERE {HELD} AND {of}) < {most}");
+
+    fn repository(&self) -> &str {
+        self.0.split_once(' ').map_or(self.0.as_str(), |(_, repository)| repository)
     }
-    format!(
-        "WITH RECURSIVE known (lane) AS (
-           SELECT (SELECT p.lane FROM pull p WHERE p.ready_ms IS NOT NULL AND p.lane >= '' {NEXT})
-           UNION ALL
-           SELECT (SELECT p.lane FROM pull p WHERE p.ready_ms IS NOT NULL AND p.lane > known.lane {NEXT})
-           FROM known WHERE known.lane IS NOT NULL
-         ), first (lane, repo_key, installation, ready_ms) AS MATERIALIZED (
-           SELECT known.lane, substr(known.lane, instr(known.lane, ' ') + 1),
-             CASE WHEN instr(known.lane, ' ') > 1
-               THEN CAST(substr(known.lane, 1, instr(known.lane, ' ') - 1) AS BIGINT) ELSE 0 END,
-             (SELECT p.ready_ms FROM pull p WHERE p.lane = known.lane AND p.ready_ms <= ?1 AND {FREE}
-              ORDER BY p.ready_ms LIMIT 1)
-           FROM known WHERE known.lane IS NOT NULL
-         )
-         SELECT f.lane, f.repo_key, f.installation FROM first f WHERE f.ready_ms IS NOT NULL{room}
-         ORDER BY (SELECT max(i.taken) FROM pull i WHERE coalesce(i.installation, 0) = f.installation),
-           (SELECT max(r.taken) FROM pull r WHERE r.lane = f.lane), f.ready_ms, f.lane LIMIT {MAX_LANES}"
-    )
+
+    /// Sorts directly after the lane: no name contains such a character.
+    fn end(&self) -> String {
+        format!("{}\u{1}", self.0)
+    }
 }
 
-/// What is first in the lane ?3 and can be claimed at ?1. What another claims at this moment is passed over.
-pub(super) fn first_in_lane(except: &[i64]) -> String {
-    let except: Vec<String> = except.iter().map(i64::to_string).collect();
-    let except = if except.is_empty() { String::new() } else { format!(" AND p.id NOT IN ({})", except.join(", ")) };
-    format!(
-        "SELECT p.id FROM pull p INDEXED BY pull_queue WHERE p.lane = ?3 AND p.ready_ms <= ?1 AND {FREE}{except} \
-         ORDER BY {PLACE}, p.id LIMIT 1 /* lock */"
-    )
+/// The bounds between which the lanes of an installation sort: `!` follows the space.
+fn bounds(installation: &str) -> (String, String) {
+    (format!("{installation} "), format!("{installation}!"))
 }
 
-fn claim_next(connection: &Connection, turn: &NextClaim) -> sql::Result<Option<Claim>> {
-    let (now, latest) = (number(turn.now_ms), number(turn.now_ms.saturating_add(LONGEST_LEASE_MS)));
-    let mut statement = connection.prepare(&lanes(turn.limits))?;
-    let rows = statement.query_map(params![now, latest], |row| {
-        Ok(Lane { name: row.get("lane")?, repo_key: row.get("repo_key")?, installation: row.get("installation")? })
-    })?;
-    let first = first_in_lane(&turn.except);
-    for lane in rows.collect::<sql::Result<Vec<Lane>>>()? {
-        if !has_room(connection, &lane, turn.limits, (now, latest))? {
-            continue;
+/// How far the round robin has come, in this process.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Rotation(Mutex<Position>);
+
+#[derive(Debug, Default)]
+struct Position {
+    /// The installation that was served last.
+    installation: Option<String>,
+    /// The lane of each installation that was served last.
+    lanes: BTreeMap<String, Lane>,
+    /// The installation that is expected to be next: its lanes had a due job at the last claim.
+    next: Option<String>,
+}
+
+/// So many installations are remembered; then the round starts anew within each.
+const MAX_INSTALLATIONS: usize = 10_000;
+
+impl Rotation {
+    fn position(&self) -> MutexGuard<'_, Position> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the lanes of the installations begin that follow the one served last.
+    fn start(&self) -> String {
+        self.position().installation.as_deref().map(|last| bounds(last).1).unwrap_or_default()
+    }
+
+    /// The lanes of an installation in turn: those after the one served last, then the others.
+    fn ranges(&self, installation: &str) -> [(String, String); 2] {
+        let (begin, end) = bounds(installation);
+        let next = self.position().lanes.get(installation).map_or_else(|| begin.clone(), Lane::end);
+        [(next.clone(), end), (begin, next)]
+    }
+
+    /// The installation that is expected to be next, once.
+    fn take_next(&self) -> Option<String> {
+        self.position().next.take()
+    }
+
+    fn served(&self, lane: Lane, next: Option<Lane>) {
+        let mut position = self.position();
+        position.next = next.map(|next| next.installation().to_owned());
+        if position.lanes.len() >= MAX_INSTALLATIONS {
+            position.lanes.clear();
         }
-        let until_ms = turn.now_ms.saturating_add(turn.lease_ms);
-        let values = params![now, latest, lane.name, turn.owner, number(until_ms)];
-        let taken = take(connection, &first, values, until_ms)?;
-        if taken.is_some() {
-            return Ok(taken);
+        position.installation = Some(lane.installation().to_owned());
+        position.lanes.insert(lane.installation().to_owned(), lane);
+    }
+}
+
+/// The first lane from ?3 on and before ?4 with a job that can be claimed at ?1.
+pub(super) fn next_lane(except: &[i64]) -> String {
+    format!(
+        "SELECT p.lane FROM pull p INDEXED BY pull_ready WHERE p.lane >= ?3 AND p.lane < ?4 AND p.ready_ms <= ?1 AND {}{} \
+         ORDER BY p.lane, p.ready_ms LIMIT 1",
+        queue::free("p"),
+        not_in(except)
+    )
+}
+
+/// The first job that can be claimed at ?1 in the lanes from ?5 on and before ?6, else from ?7 on and before ?8. Rows that
+/// another worker claims at this moment are skipped.
+pub(super) fn next_job(except: &[i64]) -> String {
+    let (free, except) = (queue::free("p"), not_in(except));
+    let first = |begin, end| {
+        format!(
+            "(SELECT p.id FROM pull p INDEXED BY pull_queue WHERE p.lane >= {begin} AND p.lane < {end} \
+             AND p.ready_ms <= ?1 AND {free}{except} ORDER BY p.lane, {RANK}, p.id LIMIT 1 /* lock */)"
+        )
+    };
+    format!("coalesce({}, {})", first("?5", "?6"), first("?7", "?8"))
+}
+
+fn not_in(except: &[i64]) -> String {
+    let except: Vec<String> = except.iter().map(i64::to_string).collect();
+    if except.is_empty() { String::new() } else { format!(" AND p.id NOT IN ({})", except.join(", ")) }
+}
+
+pub(super) fn claim_next(
+    connection: &Connection,
+    request: &NextClaim,
+    rotation: &Rotation,
+) -> sql::Result<Option<Claim>> {
+    let running = Running::count(connection, request)?;
+    if running.is_none()
+        && let Some(installation) = rotation.take_next()
+        && let Some(taken) = take(connection, request, rotation.ranges(&installation))?
+    {
+        return Ok(Some(taken.served(rotation)));
+    }
+    let start = rotation.start();
+    for (mut begin, end) in [(start.clone(), END), (String::new(), start.as_str())] {
+        while let Some(lane) = find_lane(connection, request, (&begin, end))? {
+            let installation = lane.installation();
+            begin = bounds(installation).1;
+            let ranges = rotation.ranges(installation);
+            let claimed = match &running {
+                None => take(connection, request, ranges)?,
+                Some(running) if running.of_installation(installation) => None,
+                Some(running) => take_within_limits(connection, request, ranges, running)?,
+            };
+            if let Some(taken) = claimed {
+                return Ok(Some(taken.served(rotation)));
+            }
         }
     }
     Ok(None)
 }
 
-/// Whether one more of a lane may be worked on. Whoever asks goes through a gate, one at a time.
-fn has_room(connection: &Connection, lane: &Lane, limits: Limits, at: (i64, i64)) -> sql::Result<bool> {
-    if let Some(most) = limits.of_installation {
-        pass_gate(connection, &format!("installation {}", lane.installation))?;
-        let sql = format!("SELECT count(*) FROM pull h WHERE {HELD} AND coalesce(h.installation, 0) = ?3");
-        let n_held: i64 = connection.query_row(&sql, params![at.0, at.1, lane.installation], |row| row.get(0))?;
-        if n_held >= i64::from(most) {
-            return Ok(false);
+fn find_lane(connection: &Connection, request: &NextClaim, (begin, end): (&str, &str)) -> sql::Result<Option<Lane>> {
+    let [now, latest] = queue::validity(request.lease.now_ms);
+    let values = params![now, latest, begin, end];
+    connection.query_row(&next_lane(&request.except), values, |row| row.get(0).map(Lane)).optional()
+}
+
+/// A claim with its lane, and the first due lane of the installation that follows.
+struct Taken {
+    claim: Claim,
+    lane: Lane,
+    next: Option<Lane>,
+}
+
+impl Taken {
+    fn served(self, rotation: &Rotation) -> Claim {
+        rotation.served(self.lane, self.next);
+        self.claim
+    }
+}
+
+/// Claims the first job in two ranges of lanes.
+fn take(
+    connection: &Connection,
+    request: &NextClaim,
+    [first, second]: [(String, String); 2],
+) -> sql::Result<Option<Taken>> {
+    let next = |begin| {
+        format!(
+            "(SELECT p.lane FROM pull p WHERE p.lane >= {begin} AND p.ready_ms <= ?1 AND {} \
+             ORDER BY p.lane, p.ready_ms LIMIT 1)",
+            queue::free("p")
+        )
+    };
+    let job = format!("pull.id = {}", next_job(&request.except));
+    let columns = format!("{COLUMNS}, lane, coalesce({}, {}) AS next_lane", next("?9"), next("''"));
+    let after = bounds(Lane(second.0.clone()).installation()).1;
+    let values = params![first.0, first.1, second.0, second.1, after];
+    Queue::Pulls.claim(connection, &request.lease, (&job, &columns), values, |row, token| {
+        let claim = Claim { token, pull: of_row(row)?, until_ms: request.lease.until_ms() };
+        let next: Option<String> = row.get("next_lane")?;
+        Ok(Taken { claim, lane: Lane(row.get("lane")?), next: next.map(Lane) })
+    })
+}
+
+/// Claims the first job in a lane whose repository is below its limit.
+fn take_within_limits(
+    connection: &Connection,
+    request: &NextClaim,
+    ranges: [(String, String); 2],
+    running: &Running,
+) -> sql::Result<Option<Taken>> {
+    for (mut begin, end) in ranges {
+        while let Some(lane) = find_lane(connection, request, (&begin, &end))? {
+            begin = lane.end();
+            if running.of_lane(&lane) || !has_room(connection, &lane, request)? {
+                continue;
+            }
+            let only = (lane.0.clone(), lane.end());
+            let claimed = take(connection, request, [only.clone(), only])?;
+            if claimed.is_some() {
+                return Ok(claimed);
+            }
         }
     }
-    if let Some(most) = limits.of_repository {
-        pass_gate(connection, &format!("repository {}", lane.repo_key))?;
-        let sql = format!("SELECT count(*) FROM pull h WHERE {HELD} AND h.repo_key = ?3");
-        let n_held: i64 = connection.query_row(&sql, params![at.0, at.1, lane.repo_key], |row| row.get(0))?;
-        if n_held >= i64::from(most) {
-            return Ok(false);
+    Ok(None)
+}
+
+/// How many valid leases there are in each lane at ?1.
+pub(super) fn leased_lanes() -> String {
+    format!("SELECT p.lane, count(*) FROM pull p INDEXED BY pull_by_owner WHERE {} GROUP BY p.lane", queue::leased("p"))
+}
+
+/// How many jobs are running, as of the beginning of a claim: lanes at their limit are skipped without locking anything.
+struct Running {
+    limits: Limits,
+    lanes: Vec<(Lane, u32)>,
+}
+
+impl Running {
+    /// Counts the valid leases, where there are limits.
+    fn count(connection: &Connection, request: &NextClaim) -> sql::Result<Option<Self>> {
+        let limits = request.limits;
+        if limits == Limits::default() {
+            return Ok(None);
         }
+        let read = |row: &Row<'_>| Ok((Lane(row.get(0)?), row.get(1)?));
+        let rows = connection.prepare(&leased_lanes())?.query_map(queue::validity(request.lease.now_ms), read)?;
+        Ok(Some(Self { limits, lanes: rows.collect::<sql::Result<_>>()? }))
     }
-    Ok(true)
+
+    /// True when an installation has as many running jobs as it may.
+    fn of_installation(&self, installation: &str) -> bool {
+        let count = |(lane, n): &(Lane, u32)| if lane.installation() == installation { *n } else { 0 };
+        self.limits.of_installation.is_some_and(|most| self.lanes.iter().map(count).sum::<u32>() >= most)
+    }
+
+    /// True when the repository of a lane has as many running jobs as it may.
+    fn of_lane(&self, lane: &Lane) -> bool {
+        let count = |(other, n): &(Lane, u32)| if other.repository() == lane.repository() { *n } else { 0 };
+        self.limits.of_repository.is_some_and(|most| self.lanes.iter().map(count).sum::<u32>() >= most)
+    }
+}
+
+/// True when one more job of a lane may run. Workers that ask this of the same lane wait for one another, so that two
+/// never count the same jobs.
+fn has_room(connection: &Connection, lane: &Lane, request: &NextClaim) -> sql::Result<bool> {
+    let [now, latest] = queue::validity(request.lease.now_ms);
+    let is_below = |most: Option<u32>, gate: String, of: &str, value: &dyn ToSql| -> sql::Result<bool> {
+        let Some(most) = most else { return Ok(true) };
+        pass_gate(connection, &gate)?;
+        let sql = format!("SELECT count(*) FROM pull h WHERE {} AND {of} = ?3", queue::leased("h"));
+        let n_running: i64 = connection.query_row(&sql, params![now, latest, value], |row| row.get(0))?;
+        Ok(n_running < i64::from(most))
+    };
+    let (installation, repository) = (lane.installation(), lane.repository());
+    let number: i64 = installation.parse().unwrap_or(0);
+    let Limits { of_installation, of_repository } = request.limits;
+    let of = "coalesce(h.installation, 0)";
+    Ok(is_below(of_installation, format!("installation {installation}"), of, &number)?
+        && is_below(of_repository, format!("repository {repository}"), "h.repo_key", &repository)?)
 }
 
 fn pass_gate(connection: &Connection, name: &str) -> sql::Result<()> {
@@ -287,37 +407,13 @@ fn pass_gate(connection: &Connection, name: &str) -> sql::Result<()> {
     connection.query_row("SELECT name FROM pull_gate WHERE name = ?1 /* row lock */", [name], |_| Ok(()))
 }
 
-fn claim(connection: &Connection, bid: &ClaimRequest) -> sql::Result<Option<Claim>> {
-    let (now, latest) = (number(bid.now_ms), number(bid.now_ms.saturating_add(LONGEST_LEASE_MS)));
-    let this = format!("SELECT p.id FROM pull p WHERE p.id = ?3 AND p.ready_ms <= ?1 AND {FREE} /* row lock */");
-    let until_ms = bid.now_ms.saturating_add(bid.lease_ms);
-    take(connection, &this, params![now, latest, bid.pull, bid.owner, number(until_ms)], until_ms)
-}
-
-/// Claims what a query finds, for the owner ?4 until ?5.
-fn take(connection: &Connection, which: &str, values: impl Params, until_ms: u64) -> sql::Result<Option<Claim>> {
-    // The token grows with every claim, so it is also the time of the turn.
-    let sql = format!(
-        "UPDATE pull SET owner = ?4, token = drawn.token, taken = drawn.token, lease_until_ms = ?5 \
-         FROM (SELECT {} AS token) drawn WHERE pull.id = ({which}) RETURNING {COLUMNS}, taken",
-        connection.draw_number("pull_token")?
-    );
-    let read = |row: &Row<'_>| Ok(Claim { token: FencingToken(row.get("taken")?), pull: of_row(row)?, until_ms });
-    connection.query_row(&sql, values, read).optional()
-}
-
-/// Gives back the claim of the token ?1, with what is known by now.
-pub(super) fn let_go(connection: &Connection, set: &str, values: impl Params) -> Decided {
-    let sql = format!(
-        "UPDATE pull SET owner = NULL, token = NULL, lease_until_ms = NULL, {set} WHERE token = ?1 RETURNING id"
-    );
-    let Some(pull) = connection.query_row(&sql, values, |row| row.get(0)).optional()? else {
-        return Ok(Err(LeaseLost));
-    };
+/// Releases the lease of the token ?1 with other changes to the pull request.
+pub(super) fn release(connection: &Connection, set: &str, values: &[&dyn ToSql]) -> sql::Result<Result<(), LeaseLost>> {
+    let Some(pull) = Queue::Pulls.release(connection, set, values, "id")? else { return Ok(Err(LeaseLost)) };
     ready::refresh(connection, pull).map(Ok)
 }
 
-/// The pull request that a token claims; `None` for who comes too late.
+/// Locks the pull request that a token has leased; `None` when the lease is lost.
 pub(super) fn claimed(connection: &Connection, token: FencingToken) -> sql::Result<Option<i64>> {
     let sql = "SELECT id FROM pull WHERE token = ?1 /* row lock */";
     connection.prepare(sql)?.query_row([token.0], |row| row.get(0)).optional()

@@ -1,6 +1,6 @@
-//! What a host delivers: noted once, and turned into what is owed, in one small transaction.
+//! The inbox: webhook deliveries of the host, stored once and turned into queued jobs in one small transaction.
 //!
-//! This is what a webhook waits for before it is answered, so it does as little as it can.
+//! The webhook answers after this transaction, so it does as little as possible. Deliveries are idempotent by their GUID.
 
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::webhook_event::{CommentRef, PullEvent, WebhookEvent, WebhookEventKind};
@@ -12,49 +12,53 @@ use crate::process;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, WriteMode, params};
 use crate::store::{Database, number};
 
-/// A review waits for this long after the last push: who pushes once often pushes twice.
+/// The debounce: a review waits for this long after the last push.
 const SETTLE_MS: u64 = 2_000;
-/// It waits no longer than this, however often somebody pushes.
+/// The longest debounce, however often there are pushes.
 const LONGEST_SETTLE_MS: u64 = 30_000;
-/// What a push to the base means for a pull request has time.
+/// The debounce after a push to the target branch, which is less urgent.
 const BASE_SETTLE_MS: u64 = 60_000;
-/// So many pull requests are looked at again for one push to their base.
+/// The most pull requests that one push to their target branch enqueues.
 const MAX_BASED: usize = 200;
 
-/// Something that a host delivered.
+/// A delivery of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDelivery {
-    /// The host's name for it, which it keeps when it is delivered once more.
+    /// The identifier that the host keeps when it redelivers.
     pub guid: String,
-    /// What kind of event it is, in the host's word.
+    /// The kind of event, as the host names it.
     pub event: String,
-    /// What it asks of us. What asks for nothing need not be taken in.
+    /// The request in it. Deliveries without one are not stored.
     pub ask: WebhookEvent,
     /// Now, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
-/// What came of a delivery.
+/// The result of storing a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
-    /// It is new, and what it asks is owed from now on.
+    /// It is new, and its request is queued.
     New,
-    /// It came before.
+    /// It was stored before.
     Known,
 }
 
 impl Database {
-    /// Takes in a delivery, and comes back when it is on the disk.
+    /// Stores a delivery; when this returns, it is durable.
     pub fn accept(&self, delivery: NewDelivery) -> Result<Accepted, Failure> {
-        self.write_concurrent(move |connection| accept(connection, &delivery))
+        let accepted = self.write_concurrent(move |connection| accept(connection, &delivery))?;
+        self.notify_jobs();
+        Ok(accepted)
     }
 
-    /// Takes in a delivery without waiting; `done` is told on another thread what came of it.
+    /// Stores a delivery without waiting; `done` gets the result on another thread.
     pub fn accept_then(&self, delivery: NewDelivery, done: impl FnOnce(Result<Accepted, Failure>) + Send + 'static) {
+        let notify_jobs = self.job_notifier();
         self.submit(
             WriteMode::Concurrent,
             move |connection| accept(connection, &delivery).map(Ok::<_, std::convert::Infallible>),
-            |decided| {
+            move |decided| {
+                notify_jobs();
                 done(decided.map(|decided| match decided {
                     Ok(accepted) => accepted,
                     Err(never) => match never {},
@@ -63,20 +67,22 @@ impl Database {
         );
     }
 
-    /// Asks for a pull request to be looked at, without a delivery; false when that is owed already.
+    /// Enqueues a pull request without a delivery; false when it is queued already.
     pub fn request_pull(&self, repo: &Repo, at: u64, installation: Option<u64>, at_ms: u64) -> Result<bool, Failure> {
         let repo = repo.clone();
-        self.write_concurrent(move |connection| {
+        let is_new = self.write_concurrent(move |connection| {
             let pull = find_or_make(connection, &repo, at, installation)?;
             let is_owed = pull.since_ms.is_some();
             if !is_owed {
                 pull.want(connection, at_ms, (SETTLE_MS, Priority::Found))?;
             }
             Ok(!is_owed)
-        })
+        })?;
+        self.notify_jobs();
+        Ok(is_new)
     }
 
-    /// True when a delivery was taken in.
+    /// True when a delivery is stored.
     pub fn knows_delivery(&self, guid: &str) -> Result<bool, Failure> {
         let sql = "SELECT 1 FROM delivery WHERE guid = ?1";
         self.read(|connection| connection.prepare(sql)?.exists([guid]))
@@ -94,7 +100,7 @@ fn accept(connection: &Connection, delivery: &NewDelivery) -> sql::Result<Accept
     Ok(Accepted::New)
 }
 
-/// Notes what is owed from now on.
+/// Enqueues the request of a delivery.
 fn owe(connection: &Connection, ask: &WebhookEvent, at_ms: u64) -> sql::Result<()> {
     match &ask.what {
         WebhookEventKind::Pull { repo, number, about } => {
@@ -109,7 +115,7 @@ fn owe(connection: &Connection, ask: &WebhookEvent, at_ms: u64) -> sql::Result<(
                     pull.want(connection, at_ms, (0, Priority::Asked))?;
                     again(connection, pull.id, false)
                 }
-                // A program that talks to us may be ourselves, and would be answered for ever.
+                // A bot that talks to us may be ourselves, and the replies would never end.
                 PullEvent::Commanded { by, .. } | PullEvent::Thread { by, .. } if by.is_bot => Ok(()),
                 PullEvent::Commanded { by, comment, command } => {
                     let place = match comment {
@@ -133,7 +139,7 @@ fn owe(connection: &Connection, ask: &WebhookEvent, at_ms: u64) -> sql::Result<(
     }
 }
 
-/// Looks again at what is for a branch that was pushed to: where it began may have moved.
+/// Enqueues the pull requests into a branch that was pushed to: their merge base may have moved.
 fn based_on(connection: &Connection, repo: &Repo, branch: &str, at_ms: u64) -> sql::Result<()> {
     let sql = "SELECT id FROM pull WHERE repo_key = ?1 AND base_branch = ?2 AND closed = 0 ORDER BY id DESC LIMIT ?3";
     let mut statement = connection.prepare(sql)?;
@@ -144,7 +150,7 @@ fn based_on(connection: &Connection, repo: &Repo, branch: &str, at_ms: u64) -> s
     Ok(())
 }
 
-/// Nothing is owed any more in these repositories, or to this installation when none is named.
+/// Cancels all jobs of these repositories, or of the installation when none is named.
 fn removed(connection: &Connection, repos: &[Repo], installation: Option<u64>) -> sql::Result<()> {
     if repos.is_empty() {
         return end(connection, "coalesce(installation, 0) = ?1", &[&installation]);
@@ -160,10 +166,10 @@ fn removed(connection: &Connection, repos: &[Repo], installation: Option<u64>) -
     Ok(())
 }
 
-/// Nothing is owed any more to these pull requests.
+/// Cancels all jobs of these pull requests.
 fn end(connection: &Connection, which: &str, values: &[&dyn ToSql]) -> sql::Result<()> {
     let these = format!("SELECT id FROM pull WHERE {which}");
-    // Whoever works on one has its row first and what belongs to it after; in another order both would wait for ever.
+    // Workers lock the row of a pull request before its commands and posts; another order would be a deadlock.
     connection.prepare(&format!("{these} ORDER BY id DESC /* row lock */"))?.query(values)?;
     for sql in [
         format!("UPDATE told SET state = 'done' WHERE state = 'due' AND pull IN ({these})"),
@@ -178,22 +184,22 @@ fn end(connection: &Connection, which: &str, values: &[&dyn ToSql]) -> sql::Resu
     Ok(())
 }
 
-/// A pull request whose row nobody else changes until the write ends.
+/// A pull request whose row is locked until the transaction ends.
 struct Locked {
     id: i64,
-    /// Since when a review is owed, if one is.
+    /// Since when a review is queued, if one is.
     since_ms: Option<u64>,
     put_off_to_ms: u64,
 }
 
-/// What is read of it.
+/// The columns of it.
 const LOCKED: &str = "id, CASE WHEN wanted > done THEN since_ms END AS since_ms, put_off_to_ms";
 
 fn locked(row: &Row<'_>) -> sql::Result<Locked> {
     Ok(Locked { id: row.get("id")?, since_ms: row.get("since_ms")?, put_off_to_ms: row.get("put_off_to_ms")? })
 }
 
-/// The row of a pull request.
+/// Finds and locks the row of a pull request, or inserts it.
 fn find_or_make(connection: &Connection, repo: &Repo, at: u64, installation: Option<u64>) -> sql::Result<Locked> {
     let as_it_is = format!(
         "SELECT {LOCKED} FROM pull WHERE repo_key = ?1 AND repo = ?2 AND number = ?3 \
@@ -214,15 +220,15 @@ fn find_or_make(connection: &Connection, repo: &Repo, at: u64, installation: Opt
     connection.query_row(&sql, values, locked)
 }
 
-/// Raises what is wanted of a pull request.
+/// Adds a request to a pull request.
 pub(super) fn want(connection: &Connection, pull: i64, at_ms: u64, how: (u64, Priority)) -> sql::Result<()> {
     let sql = format!("SELECT {LOCKED} FROM pull WHERE id = ?1 /* row lock */");
     connection.query_row(&sql, [pull], locked)?.want(connection, at_ms, how)
 }
 
 impl Locked {
-    /// Raises what is wanted. A failure of what was wanted before does not count any more; a review that was put off
-    /// stays so, unless another clock said until when.
+    /// Adds a request. Earlier failures no longer count. A postponed review stays postponed, unless the time was written by a
+    /// wrong clock.
     fn want(&self, connection: &Connection, at_ms: u64, (settle_ms, priority): (u64, Priority)) -> sql::Result<()> {
         let since_ms = self.since_ms.unwrap_or(at_ms);
         let settled_ms = (at_ms + settle_ms).min(since_ms + settle_ms.max(LONGEST_SETTLE_MS));
@@ -238,7 +244,7 @@ impl Locked {
     }
 }
 
-/// Whatever was reviewed, what is wanted now is another review.
+/// Requests another review, even of a head that was reviewed.
 pub(super) fn again(connection: &Connection, pull: i64, whole: bool) -> sql::Result<()> {
     let set = if whole { "again = wanted, whole = wanted" } else { "again = wanted" };
     connection.prepare(&format!("UPDATE pull SET {set} WHERE id = ?1"))?.execute([pull]).map(drop)

@@ -1,4 +1,4 @@
-//! Pull requests with which something is the matter, for whoever runs the server.
+//! Failing pull requests, for the operator of the server.
 
 use tollgate_core::pull::Repo;
 
@@ -8,27 +8,27 @@ use crate::store::jobs::JobId;
 use crate::store::sql::{self, Row};
 use crate::store::{Database, number};
 
-/// Something is the matter with a pull request.
+/// A failing pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailingPull {
-    /// What can be tried again.
+    /// The job that can be retried.
     pub job: JobId,
-    /// Where it is.
+    /// The repository at the host.
     pub repo: Repo,
-    /// Its number there.
+    /// Its number at the host.
     pub number: u64,
-    /// What was given up because the host did not take it; `None` when the work as a whole does not get on.
+    /// The kind of post that was given up (dead letter); `None` when the review itself fails.
     pub given_up: Option<PostKind>,
-    /// What went wrong, in the words in which it was told.
+    /// The problem.
     pub problem: String,
-    /// Since when it has been owed, in milliseconds since 1970.
+    /// Since when the job is queued, in milliseconds since 1970.
     pub since_ms: u64,
-    /// When it is tried again; `None` when nobody tries before somebody asks.
+    /// When it is retried; `None` when only a person can retry it.
     pub next_ms: Option<u64>,
 }
 
 impl FailingPull {
-    /// What is the matter, for people.
+    /// The problem, for people.
     #[must_use]
     pub fn in_words(&self) -> String {
         match self.given_up {
@@ -39,7 +39,7 @@ impl FailingPull {
 }
 
 impl Database {
-    /// Open pull requests with which something is the matter, the newest first.
+    /// Failing open pull requests, newest first.
     pub fn failing_pulls(&self, limit: usize) -> Result<Vec<FailingPull>, Failure> {
         let sql = "SELECT id, repo, number, CAST(NULL AS TEXT) AS kind, problem, since_ms, CASE \
                      WHEN wanted > done AND not_before_ms < review_at_ms THEN review_at_ms WHEN wanted > done THEN not_before_ms \

@@ -1,54 +1,85 @@
-//! How what is owed to a pull request ends: with a review, without one, or later.
+//! The end of a job: with a review, without one, postponed or failed.
 
 use tollgate_core::sha::Sha;
 
-use super::claim::{FencingToken, claimed, let_go};
+use super::claim::{Claim, NextClaim, claim_next, claimed, release};
 use super::post::{self, NewPost};
-use super::{Fenced, LeaseLost, ready};
+use super::{Fenced, FencingToken, LeaseLost, ready};
 use crate::process;
 use crate::store::board::NewEvent;
 use crate::store::record::{self, RunRecord};
-use crate::store::sql::{self, Connection, Row, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
 use crate::store::{Database, board, number};
 
-/// What was owed is carried out.
+/// A finished job.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// Up to what of it.
+    /// The request up to which it is carried out.
     pub up_to: i64,
     /// The review, if there is one.
     pub record: Option<Box<RunRecord>>,
-    /// What was reviewed, when all that depends on it need not be done again.
+    /// The key of the review, when the same review need not be made again.
     pub reviewed: Option<ReviewKey>,
-    /// What is to be seen of it.
+    /// The posts to publish.
     pub posts: Vec<NewPost>,
-    /// True when it is closed, and what was to be seen of earlier work is not to be any more.
+    /// True when the pull request is closed: earlier posts are cancelled.
     pub is_closed: bool,
-    /// What went wrong, for people.
+    /// The problem, for people.
     pub problem: Option<String>,
     /// Now, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
-/// What was reviewed.
+/// Identifies a review by all its inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewKey {
-    /// The commit.
+    /// The head commit.
     pub head: Sha,
-    /// Everything on which the review depends, as a hash.
+    /// A hash of everything on which the review depends.
     pub key: String,
 }
 
+/// The result of [`Database::finish_and_claim`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinishedJob {
+    /// The number of the stored run.
+    pub run: Option<i64>,
+    /// True when the lease was released; otherwise something else is due, such as posts.
+    pub is_released: bool,
+    /// The next job.
+    pub next: Option<Claim>,
+}
+
+/// The lease of a job of which nothing is due any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IfDone {
+    KeepLease,
+    Release,
+}
+
 impl Database {
-    /// Stores a finished review with what is to be seen of it, and that it is no longer owed; gives back its number.
+    /// Stores a finished review with its posts and the counter of requests; returns the number of the run.
     pub fn finish_review(&self, token: FencingToken, finished: Finished) -> Fenced<Option<i64>> {
         self.decide_concurrent(move |connection| {
-            let Some(pull) = claimed(connection, token)? else { return Ok(Err(LeaseLost)) };
-            finish(connection, pull, &finished).map(Ok)
+            Ok(finish(connection, token, &finished, IfDone::KeepLease)?.map(|(run, _)| run))
         })
     }
 
-    /// Takes up the commit at the head: what was to be seen of others is not to be any more, and their checks end.
+    /// Stores a finished review, and if nothing else of the pull request is due, releases the lease and claims the next job
+    /// in the same transaction: a worker commits once for each job.
+    pub fn finish_and_claim(&self, token: FencingToken, finished: Finished, next: NextClaim) -> Fenced<FinishedJob> {
+        let rotation = self.rotation();
+        self.decide_concurrent(move |connection| {
+            let (run, is_released) = match finish(connection, token, &finished, IfDone::Release)? {
+                Ok(finished) => finished,
+                Err(lost) => return Ok(Err(lost)),
+            };
+            let next = if is_released { claim_next(connection, &next, &rotation)? } else { None };
+            Ok(Ok(FinishedJob { run, is_released, next }))
+        })
+    }
+
+    /// Records the head commit; posts about other commits are superseded, and their checks end.
     pub fn take_up_head(&self, token: FencingToken, head: &Sha, base_branch: &str, superseded: &str) -> Fenced<()> {
         let (head, base_branch, superseded) = (head.clone(), base_branch.to_owned(), superseded.to_owned());
         self.decide_concurrent(move |connection| {
@@ -60,53 +91,74 @@ impl Database {
         })
     }
 
-    /// The review is made later, whatever is asked until then; the claim is given back.
+    /// Postpones the review, together with all requests until then, and releases the lease.
     pub fn put_off_review(&self, token: FencingToken, review_at_ms: u64) -> Fenced<()> {
         self.decide_concurrent(move |connection| {
             let set = "review_at_ms = ?2, put_off_to_ms = ?2";
-            let_go(connection, set, params![token.0, number(review_at_ms)])
+            release(connection, set, params![token.0, number(review_at_ms)])
         })
     }
 
-    /// The review failed and is made again later; the claim is given back.
+    /// Schedules a retry of a failed review, and releases the lease.
     pub fn fail_review(&self, token: FencingToken, problem: &str, review_at_ms: u64) -> Fenced<()> {
         let problem = problem.to_owned();
         self.decide_concurrent(move |connection| {
             let set = "review_at_ms = ?2, attempt = attempt + 1, problem = ?3";
-            let_go(connection, set, params![token.0, number(review_at_ms), problem])
+            release(connection, set, params![token.0, number(review_at_ms), problem])
         })
     }
 }
 
-/// How far it is carried out then, in SQL; a mistake of whoever carried it out makes it neither more nor less.
+/// The new counter, in SQL; it never moves back and never beyond the last request.
 const DONE: &str = "CASE WHEN ?2 > wanted THEN wanted WHEN ?2 > done THEN ?2 ELSE done END";
 
-fn finish(connection: &Connection, pull: i64, finished: &Finished) -> sql::Result<Option<i64>> {
+fn finish(
+    connection: &Connection,
+    token: FencingToken,
+    finished: &Finished,
+    if_done: IfDone,
+) -> sql::Result<Result<(Option<i64>, bool), LeaseLost>> {
     let (mut run, mut shown_run) = (None, None);
+    // Stored before the lease is verified: a refusal undoes it.
     if let Some(record) = &finished.record {
         run = Some(record::record_in(connection, record)?);
-        // One that failed has nothing that could be explained or dismissed.
+        // A failed review has no findings that could be explained or dismissed.
         shown_run = run.filter(|_| record.outcome.is_ok());
         run.map(|run| board::announce_run(connection, run, record)).transpose()?;
     }
-    if finished.is_closed {
+    // Posts change when the pull request is due, and with it its priority: then that is computed after they are stored.
+    let has_posts = finished.is_closed || !finished.posts.is_empty();
+    let wants = format!("wanted > {DONE}");
+    let ready = if has_posts { String::new() } else { format!(", {}", ready::set(&wants, "review_at_ms")) };
+    let mut release = String::new();
+    if if_done == IfDone::Release && !has_posts {
+        let ready = ready::ready(&wants, "review_at_ms");
+        for column in ["owner", "token", "lease_until_ms"] {
+            release += &format!("{column} = CASE WHEN {ready} IS NULL THEN NULL ELSE {column} END, ");
+        }
+        release += "troubles = 0, ";
+    }
+    let sql = format!(
+        "UPDATE pull SET {release}done = {DONE}, attempt = 0, problem = ?3, closed = ?4, put_off_to_ms = 0, \
+         run = coalesce(?5, run), reviewed_head = coalesce(?6, reviewed_head), reviewed_as = coalesce(?7, reviewed_as){ready} \
+         WHERE token = ?1 RETURNING id, repo, number, owner IS NULL"
+    );
+    let Finished { up_to, problem, is_closed, reviewed, posts, .. } = finished;
+    let (head, key) = reviewed.as_ref().map(|ReviewKey { head, key }| (head.as_str(), key)).unzip();
+    let values = params![token.0, up_to, problem, is_closed, shown_run, head, key];
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let updated: Option<(i64, String, i64, bool)> = connection.query_row(&sql, values, read).optional()?;
+    let Some((pull, repo, number, is_released)) = updated else { return Ok(Err(LeaseLost)) };
+    if *is_closed {
         post::cancel_all(connection, pull)?;
     }
-    post::put(connection, pull, &finished.posts)?;
-    let sql = format!(
-        "UPDATE pull SET done = {DONE}, attempt = 0, problem = ?3, closed = ?4, put_off_to_ms = 0, \
-         run = coalesce(?5, run), reviewed_head = coalesce(?6, reviewed_head), reviewed_as = coalesce(?7, reviewed_as), \
-         {} WHERE id = ?1 RETURNING repo, number",
-        ready::set(&format!("wanted > {DONE}"), "review_at_ms")
-    );
-    let Finished { up_to, problem, is_closed, reviewed, .. } = finished;
-    let (head, key) = reviewed.as_ref().map(|ReviewKey { head, key }| (head.as_str(), key)).unzip();
-    let values = params![pull, up_to, problem, is_closed, shown_run, head, key];
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let (repo, number): (String, i64) = connection.query_row(&sql, values, read)?;
+    post::put(connection, pull, posts)?;
+    if has_posts {
+        ready::refresh(connection, pull)?;
+    }
     let payload = serde_json::json!({ "repository": repo, "number": number, "run": run }).to_string();
     let event = NewEvent { project: None, feature: None, kind: "pull:reviewed".to_owned(), payload };
     board::announce_in(connection, &[event], finished.at_ms)?;
     process::crash_point("review-before-commit");
-    Ok(run)
+    Ok(Ok((run, is_released)))
 }

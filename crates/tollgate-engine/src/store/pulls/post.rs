@@ -1,34 +1,34 @@
-//! What is to be seen at the host, and how far it has come.
+//! The outbox: posts to publish at the host, each exactly once.
 //!
 //! ```text
-//! due ─► posting (since when) ─► done (under which number there)
+//! due ─► posting (since when) ─► done (with its number at the host)
 //!   └──────────┴───────────────► cancelled
 //! ```
 //!
-//! A post that was being posted when somebody was killed may be there or not: who comes next has to look.
+//! A post that was being published when its worker died may be there or not: the next worker has to look first.
 
 use tollgate_core::sha::Sha;
 
-use super::claim::{FencingToken, claimed};
-use super::{Fenced, LeaseLost, damaged, ready};
+use super::claim::claimed;
+use super::{Fenced, FencingToken, LeaseLost, damaged, ready};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, params};
 use crate::store::{Database, number};
 
-/// What kind of thing is posted. The order is that in which they appear: the check ends when all else is there.
+/// The kind of a post. They are published in this order: the check ends last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PostKind {
-    /// The review with its comments at lines; one for each head.
+    /// The review with its inline comments; one for each head.
     Review,
-    /// One comment at lines or at a file; one for each finding.
+    /// One inline comment, at lines or at a file; one for each finding.
     Inline,
     /// The summary in the conversation; one for each pull request.
     Summary,
-    /// A note in the conversation; one for each head and matter.
+    /// A note in the conversation; one for each head and subject.
     Note,
-    /// The answer to what somebody said; one for each comment.
+    /// The reply to a command; one for each comment.
     Reply,
-    /// A thread that is to be resolved; one for each finding.
+    /// A thread to resolve; one for each finding.
     Resolve,
     /// The check; one for each head.
     Check,
@@ -42,7 +42,7 @@ impl PostKind {
         Self::ALL.into_iter().find(|known| known.as_str() == word)
     }
 
-    /// The word that is stored.
+    /// The stored word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -57,16 +57,16 @@ impl PostKind {
     }
 }
 
-/// How far a post has come.
+/// The state of a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostState {
-    /// It is to be posted.
+    /// To be published.
     Due,
-    /// Somebody was about to post it.
+    /// A worker began to publish it.
     Posting,
-    /// It is there.
+    /// Published.
     Done,
-    /// It is not to be posted any more.
+    /// Cancelled.
     Cancelled,
 }
 
@@ -83,49 +83,49 @@ impl PostState {
     }
 }
 
-/// Something to be posted.
+/// A new post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPost {
     /// The commit it is about.
     pub head: Sha,
-    /// What it is.
+    /// Its kind.
     pub kind: PostKind,
-    /// Which one of its kind; what has the same key is the same thing, said anew.
+    /// The idempotency key within its kind: a post with the same key replaces the earlier one.
     pub key: String,
-    /// What it says, as whoever posts it wrote it down.
+    /// Its content, in the form of the publisher.
     pub body: String,
-    /// False for a check that is still going on once it is posted.
+    /// False for a check that stays in progress.
     pub is_final: bool,
 }
 
-/// Something to be posted, as it is stored.
+/// A stored post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostRow {
     /// Its number in this database.
     pub id: i64,
-    /// What is to be posted.
+    /// The post.
     pub post: NewPost,
-    /// How far it has come.
+    /// Its state.
     pub state: PostState,
-    /// Since when, in milliseconds since 1970.
+    /// Since when it has this state, in milliseconds since 1970.
     pub since_ms: u64,
-    /// Its number at the host, once that is known.
+    /// Its number at the host, once known.
     pub remote_id: Option<u64>,
-    /// How often it was tried.
+    /// How many attempts there were.
     pub attempt: u32,
-    /// Why it cannot be posted.
+    /// The problem.
     pub problem: Option<String>,
 }
 
 impl Database {
-    /// What is to be posted on a pull request, in the order in which it is to appear.
+    /// The due posts of a pull request, in the order of publication.
     pub fn posts_due(&self, pull: i64) -> Result<Vec<PostRow>, Failure> {
         let mut posts = self.posts_in(pull, "state IN ('due', 'posting')")?;
         posts.sort_by_key(|row| (row.post.kind, row.id));
         Ok(posts)
     }
 
-    /// All that was posted on a pull request or is to be, in no order that matters.
+    /// All posts of a pull request, in no order that matters.
     pub fn posts(&self, pull: i64) -> Result<Vec<PostRow>, Failure> {
         self.posts_in(pull, "1 = 1")
     }
@@ -135,7 +135,7 @@ impl Database {
         self.read(|connection| connection.prepare(&sql)?.query_map([pull], of_row)?.collect())
     }
 
-    /// Stores something to be posted, apart from any review.
+    /// Adds posts to the outbox, apart from any review.
     pub fn put_posts(&self, token: FencingToken, posts: Vec<NewPost>) -> Fenced<()> {
         self.decide_concurrent(move |connection| {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(LeaseLost)) };
@@ -144,23 +144,23 @@ impl Database {
         })
     }
 
-    /// Somebody is about to post it.
+    /// Marks a post as being published.
     pub fn begin_post(&self, token: FencingToken, post: i64, now_ms: u64) -> Fenced<()> {
         let set = "state = 'posting', since_ms = ?3, attempt = attempt + 1";
         self.move_post(token, post, set, number(now_ms))
     }
 
-    /// It is there, under this number.
+    /// Marks a post as published, with its number at the host.
     pub fn end_post(&self, token: FencingToken, post: i64, remote_id: Option<u64>) -> Fenced<()> {
         self.move_post(token, post, "state = 'done', problem = NULL, remote_id = coalesce(?3, remote_id)", remote_id)
     }
 
-    /// It was surely not posted, and is to be posted later.
+    /// Returns a post to the outbox that was certainly not published.
     pub fn put_back_post(&self, token: FencingToken, post: i64, problem: &str) -> Fenced<()> {
         self.move_post(token, post, "state = 'due', problem = ?3", problem.to_owned())
     }
 
-    /// The host refused it: it is posted later, or given up when that came to so many tries. True when it is posted later.
+    /// Records that the host refused a post: it is retried, or given up after so many attempts. True when it is retried.
     pub fn refuse_post(&self, token: FencingToken, post: i64, problem: &str, max_tries: u32) -> Fenced<bool> {
         let problem = problem.to_owned();
         self.decide_concurrent(move |connection| {
@@ -174,7 +174,7 @@ impl Database {
         })
     }
 
-    /// It cannot be posted.
+    /// Cancels a post that cannot be published.
     pub fn cancel_post(&self, token: FencingToken, post: i64, problem: &str) -> Fenced<()> {
         self.move_post(token, post, "state = 'cancelled', problem = ?3", problem.to_owned())
     }
@@ -197,8 +197,8 @@ impl Database {
 
 const SELECT: &str = "SELECT id, head, kind, key, body, final, state, since_ms, remote_id, attempt, problem FROM post";
 
-/// Stores what is to be posted. What is there already under the same key is said anew,
-/// unless it says the same.
+/// Adds posts to the outbox. A post with the same key is replaced and due again,
+/// unless its content is the same.
 pub(super) fn put(connection: &Connection, pull: i64, posts: &[NewPost]) -> sql::Result<()> {
     let sql = "INSERT INTO post (pull, head, kind, key, body, final, state, since_ms, attempt) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'due', 0, 0) ON CONFLICT (pull, kind, key) DO UPDATE SET \
@@ -213,7 +213,7 @@ pub(super) fn put(connection: &Connection, pull: i64, posts: &[NewPost]) -> sql:
     Ok(())
 }
 
-/// A newer commit is at the head: what is not posted of others is not to be, and their checks end.
+/// Cancels unpublished posts about other commits, and ends their checks.
 pub(super) fn supersede(connection: &Connection, pull: i64, head: &Sha, superseded: &str) -> sql::Result<()> {
     connection.execute(
         "UPDATE post SET state = 'cancelled', problem = NULL WHERE pull = ?1 AND head <> ?2 AND state <> 'done' \
@@ -228,13 +228,13 @@ pub(super) fn supersede(connection: &Connection, pull: i64, head: &Sha, supersed
     Ok(())
 }
 
-/// True when there is such a post, whatever it says.
+/// True when there is a post with this key.
 pub(super) fn has(connection: &Connection, pull: i64, post: &NewPost) -> sql::Result<bool> {
     let sql = "SELECT 1 FROM post WHERE pull = ?1 AND kind = ?2 AND key = ?3";
     connection.prepare(sql)?.exists(params![pull, post.kind.as_str(), post.key])
 }
 
-/// The checks that go on end with what is said.
+/// Ends the checks in progress with this content.
 pub(super) fn end_checks(connection: &Connection, pull: i64, body: &str) -> sql::Result<()> {
     let sql = "UPDATE post SET body = ?2, final = 1, state = 'due', attempt = 0 WHERE pull = ?1 AND kind = 'check' \
                AND final = 0";
@@ -259,7 +259,7 @@ fn of_row(row: &Row<'_>) -> sql::Result<PostRow> {
     })
 }
 
-/// The posts of a head that nobody needs to see any more, since the pull request is closed.
+/// Cancels the unpublished posts of a closed pull request.
 pub(super) fn cancel_all(connection: &Connection, pull: i64) -> sql::Result<()> {
     let sql = "UPDATE post SET state = 'cancelled', problem = NULL WHERE pull = ?1 AND state <> 'done' \
                AND kind NOT IN ('reply', 'check')";

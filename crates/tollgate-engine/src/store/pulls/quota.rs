@@ -1,24 +1,23 @@
-//! How often models are asked about pull requests, which costs money: whoever pushes decides when, and not how often.
+//! The quota of reviews with models, which cost money: pushes decide when they happen, and not how often.
 //!
-//! A pull request whose models were asked is left alone for a while, for twice as long each time, until it was calm. What
-//! a repository and an author may have in a day is counted here; what people are owed beyond that they get without models.
+//! After a review with models a pull request is rate limited, for twice as long each time, until it was quiet. Reviews of a
+//! repository and of an author are counted for a day; beyond the quota, reviews are made without models.
 
-use super::claim::FencingToken;
-use super::{Fenced, LeaseLost};
+use super::{Fenced, FencingToken, LeaseLost};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Params, Row, params};
 use crate::store::{Database, number};
 
-/// How long models are not asked about a pull request after they were.
+/// The first pause between two reviews of a pull request with models.
 const PAUSE_MS: u64 = 20_000;
-/// However often they were asked, it is no longer than this.
+/// The longest pause.
 pub(super) const LONGEST_PAUSE_MS: u64 = 5 * 60_000;
-/// After so long without a question it begins anew.
+/// After so long without such a review the first pause applies again.
 const CALM_MS: u64 = 2 * LONGEST_PAUSE_MS;
-/// What was asked counts for so long.
+/// How long a review counts.
 const DAY_MS: u64 = 24 * 60 * 60_000;
 
-/// How many reviews with models there may be in a day; as many as anybody likes at `None`.
+/// The daily quota of reviews with models; unlimited at `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DailyLimits {
     /// Of the pull requests of one repository.
@@ -27,44 +26,44 @@ pub struct DailyLimits {
     pub of_author: Option<u32>,
 }
 
-/// Models are about to be asked.
+/// A request for one review with models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuotaRequest {
-    /// Whose the pull request is.
+    /// The author of the pull request.
     pub author: String,
-    /// How often they may be.
+    /// The daily quota.
     pub allowance: DailyLimits,
     /// Now, in milliseconds since 1970.
     pub now_ms: u64,
 }
 
-/// Whether models may be asked.
+/// The answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quota {
-    /// They may, and it is counted.
+    /// Granted, and counted.
     Granted,
-    /// They may from a time on.
+    /// Rate limited until a time.
     RetryAt(u64),
-    /// They may not: this is spent.
+    /// The quota is exhausted.
     Exhausted(SpentQuota),
 }
 
-/// What was spent in a day.
+/// The quota that is exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpentQuota {
-    /// So many reviews with models, which is all that the repository has.
+    /// The daily quota of the repository.
     Repository(u32),
-    /// So many, which is all that the author has.
+    /// The daily quota of the author.
     Author(u32),
 }
 
 impl Database {
-    /// Notes that models are asked now, if they may be.
+    /// Counts a review with models, if the quota allows it.
     pub fn take_quota(&self, token: FencingToken, asking: QuotaRequest) -> Fenced<Quota> {
         self.decide(move |connection| take_quota(connection, token, &asking))
     }
 
-    /// Forgets what was asked and does not count any more.
+    /// Deletes counted reviews that no longer matter.
     pub fn prune_quota(&self, now_ms: u64) -> Result<usize, Failure> {
         let sql = "DELETE FROM asking WHERE at_ms <= ?1";
         self.write(move |connection| connection.execute(sql, [since(now_ms)]))
@@ -86,7 +85,7 @@ fn take_quota(
     let values = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
     let row: Option<(String, i64, u64, u64)> = connection.prepare(sql)?.query_row([token.0], values).optional()?;
     let Some((repo_key, installation, asked_ms, pause_ms)) = row else { return Ok(Err(LeaseLost)) };
-    // A time that is yet to come was made by another clock.
+    // A time in the future was written by a wrong clock.
     let since_last = now_ms.checked_sub(asked_ms);
     let left = since_last.and_then(|since| pause_ms.checked_sub(since)).unwrap_or(0);
     if left > 0 {
@@ -118,7 +117,7 @@ fn count(connection: &Connection, sql: &str, values: impl Params) -> sql::Result
     connection.prepare(sql)?.query_row(values, |row| row.get(0))
 }
 
-/// How long to leave a pull request alone after models were asked, by how long ago they were asked before.
+/// The pause after a review with models, by the time since the one before.
 fn next_pause_ms(since_last: Option<u64>, pause_ms: u64) -> u64 {
     match since_last {
         Some(since) if since < CALM_MS => pause_ms.saturating_mul(2).clamp(PAUSE_MS, LONGEST_PAUSE_MS),

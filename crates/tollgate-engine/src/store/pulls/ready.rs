@@ -1,25 +1,25 @@
-//! From when on a pull request can be claimed, kept beside it so that whoever looks for work reads nothing else.
+//! When a pull request is due, as a column of its row, so that a claim reads one index and nothing else.
 //!
-//! It follows from what is owed; [`refresh`] says so anew. Whatever makes something owed calls it in the same write. What
-//! is carried out is noted when the claim is given back: until then nobody else could have it anyway.
+//! The column is derived from requests, commands and posts; [`refresh`] computes it. Every write that enqueues something calls
+//! it in the same transaction. Finished work is reflected when the lease is released: until then no other worker may claim it.
 
 use super::delivery;
 use super::post::{self, NewPost};
 use crate::store::sql::{self, Connection, params};
 
-/// How much something matters to those who wait for it. Each step is worth an hour of waiting.
+/// The priority of a job. Each step is worth an hour of waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// We found it out ourselves: a base that moved, a head that no delivery told us of.
+    /// Found by ourselves: a base that moved, a head without a delivery.
     Found,
-    /// Somebody pushed, opened or closed.
+    /// A push, or an opened or closed pull request.
     Pushed,
-    /// A person asked for it.
+    /// Requested by a person.
     Asked,
 }
 
 impl Priority {
-    /// The number that is stored.
+    /// The stored number.
     pub(super) fn number(self) -> i64 {
         match self {
             Self::Found => 0,
@@ -29,7 +29,7 @@ impl Priority {
     }
 }
 
-/// From when on it can be claimed, in SQL; nothing when nothing is owed. A review is owed if `wants`, and from `at` on.
+/// When it is due, in SQL; `NULL` when it is not queued. A review is due at `at` if `wants`.
 pub(super) fn ready(wants: &str, at: &str) -> String {
     format!(
         "CASE WHEN EXISTS (SELECT 1 FROM told t WHERE t.pull = pull.id AND t.state = 'due') \
@@ -38,26 +38,25 @@ pub(super) fn ready(wants: &str, at: &str) -> String {
     )
 }
 
-/// The same as it is set, with how much it matters: where nothing is owed any more, what comes next matters as much as it
-/// does by itself.
+/// The same as an assignment, with the priority: once the queue is empty, the next job begins with its own priority.
 pub(super) fn set(wants: &str, at: &str) -> String {
     let ready = ready(wants, at);
     format!("ready_ms = {ready}, priority = CASE WHEN {ready} IS NULL THEN 0 ELSE priority END")
 }
 
-/// Says anew from when on a pull request can be claimed.
+/// Computes when a pull request is due.
 pub(in crate::store) fn refresh(connection: &Connection, pull: i64) -> sql::Result<()> {
     let sql = format!("UPDATE pull SET {} WHERE id = ?1", set("wanted > done", "review_at_ms"));
     connection.prepare(&sql)?.execute([pull]).map(drop)
 }
 
-/// What is owed matters at least so much.
+/// Raises the priority to at least this one.
 pub(super) fn raise(connection: &Connection, pull: i64, priority: Priority) -> sql::Result<()> {
     let sql = "UPDATE pull SET priority = ?2 WHERE id = ?1 AND priority < ?2";
     connection.prepare(sql)?.execute(params![pull, priority.number()]).map(drop)
 }
 
-/// What is owed is done as soon as there is room, whatever went wrong before.
+/// Makes a job due now, without the backoff of earlier failures.
 pub(in crate::store) fn hasten(connection: &Connection, pull: i64, priority: Priority) -> sql::Result<()> {
     let sql = "UPDATE pull SET not_before_ms = 0, troubles = 0, problem = CASE WHEN troubles > 0 THEN NULL ELSE problem END \
                WHERE id = ?1";
@@ -66,7 +65,7 @@ pub(in crate::store) fn hasten(connection: &Connection, pull: i64, priority: Pri
     refresh(connection, pull)
 }
 
-/// Looks at a pull request anew because a person says so, as if nothing had failed.
+/// Retries a pull request at the request of a person, as if nothing had failed.
 pub(in crate::store) fn retry(connection: &Connection, pull: i64, now_ms: u64) -> sql::Result<()> {
     let sql = "UPDATE pull SET problem = NULL, put_off_to_ms = 0 WHERE id = ?1";
     connection.execute(sql, [pull])?;
@@ -77,7 +76,7 @@ pub(in crate::store) fn retry(connection: &Connection, pull: i64, now_ms: u64) -
     hasten(connection, pull, Priority::Asked)
 }
 
-/// Ends what a pull request is owed, and the claim of whoever works on it; checks end with what is said.
+/// Cancels the job of a pull request and its lease; checks end with the given content.
 pub(in crate::store) fn cancel(
     connection: &Connection,
     pull: i64,
@@ -94,7 +93,7 @@ pub(in crate::store) fn cancel(
         && let Some(ends) = ends
     {
         post::end_checks(connection, pull, &ends.body)?;
-        // What an earlier review of the same commit said still holds.
+        // An earlier review of the same commit still stands.
         if !post::has(connection, pull, ends)? {
             post::put(connection, pull, std::slice::from_ref(ends))?;
         }

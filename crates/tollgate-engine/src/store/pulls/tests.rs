@@ -1,4 +1,4 @@
-//! What is owed to pull requests, on real files.
+//! The queue, inbox and outbox of pull requests, on real databases.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use tollgate_core::pull::webhook_event::{Actor, CommentRef, PullEvent, WebhookEv
 
 use super::*;
 use crate::config::Retention;
-use crate::store::place;
+use crate::store::sql::Connection;
+use crate::store::{self, place};
 use crate::store::{Forgotten, Location, RunRecord, Subject};
 
 mod failing;
@@ -31,7 +32,7 @@ impl Queue {
         Self::at(place::Place::new())
     }
 
-    /// For what is only true of files.
+    /// For tests of files alone.
     fn in_file() -> Self {
         Self::at(place::Place::file())
     }
@@ -75,15 +76,22 @@ impl Queue {
     }
 
     fn bid(&self, pull: i64, now_ms: u64) -> Option<Claim> {
-        self.database.claim_pull(&ClaimRequest { pull, owner: "me".to_owned(), now_ms, lease_ms: 100 }).unwrap()
+        let lease = LeaseRequest { owner: "me".to_owned(), now_ms, lease_ms: 100 };
+        let claim = move |connection: &Connection| {
+            let job = format!("pull.id = ?5 AND pull.ready_ms <= ?1 AND {}", store::queue::free("pull"));
+            store::queue::Queue::Pulls.claim(connection, &lease, (&job, COLUMNS), params![pull], |row, token| {
+                Ok(Claim { token, pull: of_row(row)?, until_ms: lease.until_ms() })
+            })
+        };
+        self.database.write_concurrent(claim).unwrap()
     }
 
     fn next(&self, now_ms: u64, limits: Limits) -> Option<Claim> {
-        let (owner, except) = ("me".to_owned(), Vec::new());
-        self.database.claim_next(&NextClaim { owner, now_ms, lease_ms: 100, limits, except }).unwrap()
+        let lease = LeaseRequest { owner: "me".to_owned(), now_ms, lease_ms: 100 };
+        self.database.claim_next(&NextClaim { lease, limits, except: Vec::new() }).unwrap()
     }
 
-    /// Claims whatever has its turn, so often; which they were.
+    /// Claims the next job so often; the names of the jobs.
     fn turns(&self, now_ms: u64, n_turns: usize, limits: Limits) -> Vec<String> {
         let next = |_| self.next(now_ms, limits).map(|claim| format!("{}#{}", claim.pull.repo, claim.pull.number));
         (0..n_turns).map_while(next).collect()
@@ -213,7 +221,7 @@ fn one_piece_of_work_carries_out_all_that_was_asked_until_it_began() {
 }
 
 #[test]
-fn who_comes_too_late_changes_nothing() {
+fn a_lost_lease_changes_nothing() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);
     let late = queue.claim("o/r", 1, 10_000);
@@ -303,7 +311,7 @@ fn a_post_goes_from_due_to_done_and_keeps_its_number_when_it_is_said_anew() {
 }
 
 #[test]
-fn what_a_host_refuses_is_tried_some_times_and_then_given_up() {
+fn a_refused_post_is_retried_and_then_given_up() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
@@ -442,7 +450,7 @@ fn nothing_is_owed_where_the_app_was_removed() {
 }
 
 #[test]
-fn what_failed_waits_and_a_push_forgives_it() {
+fn a_failed_review_backs_off_and_a_push_resets_it() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
@@ -467,13 +475,13 @@ fn the_claims_of_who_is_gone_are_given_back() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
-    assert_eq!(queue.database.pull_owners().unwrap(), ["me"]);
-    assert_eq!(queue.database.release_pulls_of("me").unwrap(), 1);
+    assert_eq!(queue.database.lease_owners(store::queue::Queue::Pulls).unwrap(), ["me"]);
+    assert_eq!(queue.database.release_owner(store::queue::Queue::Pulls, "me").unwrap(), 1);
     assert_eq!(queue.database.heartbeat_pull(claim.token, 1).unwrap(), Err(LeaseLost));
     assert_eq!(queue.candidates(10_000), ["o/r#1"]);
 }
 
-/// What may happen to the claims of two pull requests.
+/// An event in the life of two leases.
 #[derive(Debug, Clone)]
 enum Step {
     Push(u64),

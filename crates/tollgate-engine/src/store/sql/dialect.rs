@@ -1,17 +1,17 @@
-//! One text for both engines.
+//! Translates statements from the dialect of SQLite to that of PostgreSQL.
 //!
-//! Texts are SQLite's, without what PostgreSQL has no word for: `coalesce`, `CASE`, `ON CONFLICT DO NOTHING` and
-//! `IS NOT DISTINCT FROM` are known to both. The differences are translated here:
+//! Statements use what both engines know, such as `coalesce`, `CASE`, `ON CONFLICT DO NOTHING` and
+//! `IS NOT DISTINCT FROM`. The rest is translated:
 //!
 //! ```text
 //! ?1, or ? in order     $1
 //! INDEXED BY name       nothing: PostgreSQL chooses by itself
 //! instr(text, part)     strpos(text, part)
-//! /* lock p */          FOR UPDATE OF p SKIP LOCKED: rows of the table p that are locked are passed over
-//! /* row lock p */      FOR UPDATE OF p: waits for a locked row
+//! /* lock p */          FOR UPDATE OF p SKIP LOCKED: locked rows of the table p are skipped
+//! /* row lock p */      FOR UPDATE OF p: a locked row is waited for
 //! ```
 
-/// The text as PostgreSQL has it.
+/// The statement for PostgreSQL.
 pub(super) fn of_postgres(sql: &str) -> String {
     let mut text = String::with_capacity(sql.len() + 16);
     let (mut rest, mut n_plain) = (sql, 0_usize);
@@ -48,7 +48,7 @@ pub(super) fn of_postgres(sql: &str) -> String {
 
 const INDEXED: &str = "INDEXED BY ";
 
-/// What a remark about locks stands for, and how long it is.
+/// The locking clause for a comment, and the length of the comment.
 fn lock(text: &str) -> Option<(String, usize)> {
     let (inner, _) = text.strip_prefix("/* ")?.split_once(" */")?;
     let clause = match inner.split(' ').collect::<Vec<_>>()[..] {
@@ -66,12 +66,12 @@ fn text_ends_in_word(before: &str, text: &str) -> bool {
     last.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// How long a quoted text is; a quote within is written twice, which is two texts to us.
+/// The length of a quoted text; a doubled quote makes two texts, which does no harm.
 fn quoted(text: &str) -> usize {
     text.get(1..).and_then(|inner| inner.find('\'')).map_or(text.len(), |end| end + 2)
 }
 
-/// How long `INDEXED BY name` is.
+/// The length of `INDEXED BY name`.
 fn indexed(text: &str) -> usize {
     let name = text.get(INDEXED.len()..).unwrap_or_default();
     INDEXED.len() + name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len())

@@ -1,4 +1,4 @@
-//! Database errors of both engines.
+//! Errors of either engine.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use tokio_postgres::error::SqlState;
 /// The result of a statement.
 pub(in crate::store) type Result<T> = std::result::Result<T, Error>;
 
-/// A database error.
+/// An error of either engine.
 #[derive(Debug)]
 pub(in crate::store) enum Error {
-    /// SQLite says so.
+    /// An error of SQLite.
     Sqlite(rusqlite::Error),
-    /// PostgreSQL says so, or cannot be reached.
+    /// An error of PostgreSQL, or of the connection to it.
     Postgres(tokio_postgres::Error),
     /// The server did not answer in time.
     Silent,
@@ -20,12 +20,12 @@ pub(in crate::store) enum Error {
     Unreachable(String),
     /// There is no such row.
     NoRows,
-    /// A stored value is damaged.
+    /// A stored value is not one that this program writes.
     Damaged(String),
 }
 
 impl Error {
-    /// What PostgreSQL calls it.
+    /// The code of an error of PostgreSQL.
     pub(in crate::store) fn state(&self) -> Option<&SqlState> {
         match self {
             Self::Postgres(error) => error.code(),
@@ -33,7 +33,7 @@ impl Error {
         }
     }
 
-    /// Whether the connection is lost, and with it the uncommitted transaction.
+    /// Whether the connection is lost, and all uncommitted changes with it.
     pub(in crate::store) fn is_disconnect(&self) -> bool {
         match self {
             Self::Silent | Self::Unreachable(_) => true,
@@ -59,7 +59,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(error) => error.fmt(f),
-            // What the server says is more than its kind.
+            // The message of the server says more than the kind of the error.
             Self::Postgres(error) => match error.as_db_error() {
                 Some(said) => f.write_str(said.message()),
                 None => f.write_str(&with_causes(error)),

@@ -1,14 +1,14 @@
-//! A connection to a PostgreSQL server, asked and waited for like a file.
+//! A connection to PostgreSQL with a synchronous interface.
 //!
-//! One thread of the process moves the bytes of all connections; whoever asks sleeps until the answer is there or its
-//! time is over. A connection that fails is not mended: its owner makes another.
+//! One thread of the process does the I/O of all connections; a caller sleeps until the answer arrives or the time is over. A
+//! failed connection is not repaired: its owner makes another.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
@@ -28,22 +28,21 @@ use crate::store::location::Address;
 
 mod tls;
 
-/// How long a server may take to let us in.
+/// The timeout of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it may take to answer before we stop listening; it stops by itself a little earlier.
+/// The timeout of a statement; the server has its own, a little shorter.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// So many statements are kept ready on a connection.
+/// The most prepared statements of a connection.
 const MAX_STATEMENTS: usize = 256;
 
-/// What every connection is told first. A process that stops in the middle of a transaction, as one does whose machine
-/// sleeps, must not keep others from writing; nor does anybody wait for ever. What was committed stays, whatever the server
-/// does with the commits of others.
+/// The settings of every connection. A process that stops in the middle of a transaction, such as on a machine that sleeps,
+/// must not block others for ever. Commits are durable, even where the server is configured otherwise.
 const MANNERS: &str = "SET statement_timeout = '30s'; SET lock_timeout = '10s'; \
                        SET idle_in_transaction_session_timeout = '5s'; SET client_min_messages = warning; \
                        SELECT set_config('synchronous_commit', 'on', false) \
                        WHERE current_setting('synchronous_commit') = 'off'";
 
-/// The advisory lock: exclusive for transactions that decide on rows they only read, shared for all others.
+/// The advisory lock of writes: exclusive writes hold it alone, concurrent ones share it.
 const WRITING: i64 = 0x746f_6c6c_0001;
 
 /// A connection to a server.
@@ -51,21 +50,21 @@ pub(in crate::store) struct Session {
     client: Client,
     statements: RefCell<HashMap<String, Statement>>,
     patience: Cell<Duration>,
-    /// True once a response timed out; a late response belongs to no statement.
+    /// True once the server did not answer in time; a late answer would be taken for that of the next statement.
     is_given_up: Cell<bool>,
     state: Cell<State>,
 }
 
-/// How a transaction stands.
+/// The state of a transaction.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct State {
-    /// The writers that may run beside it.
+    /// Exclusive or concurrent.
     pub(in crate::store) with: WriteMode,
-    /// True when a statement failed, after which the server takes no other.
+    /// True when a statement failed, after which the server accepts no other.
     pub(in crate::store) is_spoilt: bool,
-    /// True when it gives out the numbers of events, and all that waited have theirs.
+    /// True when the transaction holds the lock of numbering, and all waiting events are numbered.
     pub(in crate::store) is_numbering: bool,
-    /// True when it has inserted events that get their numbers after the commit.
+    /// True when events of it wait for their numbers until it is committed.
     pub(in crate::store) has_waiting: bool,
 }
 
@@ -86,44 +85,55 @@ pub(in crate::store) fn connect(address: &Address) -> Result<Box<Session>> {
     connect_with(address, |_| {}).map(Box::new)
 }
 
-/// A connection that receives notifications (`LISTEN`).
+/// A connection that receives notifications.
 #[derive(Debug)]
 pub(in crate::store) struct Follower {
     connection: Connection,
     heard: Receiver<()>,
     /// The highest number that was announced.
     number: Arc<AtomicU64>,
+    /// True when jobs were announced.
+    has_jobs: Arc<AtomicBool>,
     waker: SyncSender<()>,
 }
 
 impl Follower {
-    /// Connects and listens on a channel.
-    pub(in crate::store) fn connect(address: &Address, channel: &str) -> Result<Self> {
+    /// Connects and listens on a channel of numbers and on one of jobs.
+    pub(in crate::store) fn connect(address: &Address, numbers: &str, jobs: &'static str) -> Result<Self> {
         let (heard_by, heard) = mpsc::sync_channel(1);
-        let (waker, number) = (heard_by.clone(), Arc::new(AtomicU64::new(0)));
-        let said = Arc::clone(&number);
+        let (waker, number, has_jobs) =
+            (heard_by.clone(), Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (said, enqueued) = (Arc::clone(&number), Arc::clone(&has_jobs));
         let session = connect_with(address, move |message| {
             if let AsyncMessage::Notification(notification) = message {
+                if notification.channel() == jobs {
+                    enqueued.store(true, Ordering::SeqCst);
+                }
                 said.fetch_max(notification.payload().parse().unwrap_or(0), Ordering::SeqCst);
-                // One that waits to be heard stands for all.
+                // One pending wake-up is enough.
                 let _ = heard_by.try_send(());
             }
         })?;
-        session.batch(&format!("LISTEN {channel}"))?;
-        Ok(Self { connection: Connection::Postgres(Box::new(session)), heard, number, waker })
+        session.batch(&format!("LISTEN {numbers}; LISTEN {jobs}"))?;
+        Ok(Self { connection: Connection::Postgres(Box::new(session)), heard, number, has_jobs, waker })
     }
 
-    /// The highest number that was announced.
+    /// The highest announced number.
     pub(in crate::store) fn number(&self) -> u64 {
         self.number.load(Ordering::SeqCst)
     }
 
-    /// A handle that wakes the waiting thread as a notification would.
+    /// Whether jobs were announced since the last call.
+    pub(in crate::store) fn take_jobs(&self) -> bool {
+        self.has_jobs.swap(false, Ordering::SeqCst)
+    }
+
+    /// Wakes the waiting thread, as a notification does.
     pub(in crate::store) fn waker(&self) -> SyncSender<()> {
         self.waker.clone()
     }
 
-    /// Waits until something was announced, or for so long. Fails when the connection is gone.
+    /// Waits for a notification, up to a time. Fails when the connection is lost.
     pub(in crate::store) fn wait(&self, timeout: Duration) -> Result<()> {
         match self.heard.recv_timeout(timeout) {
             Ok(()) => Ok(()),
@@ -132,7 +142,7 @@ impl Follower {
         }
     }
 
-    /// The client.
+    /// The connection, for statements.
     pub(in crate::store) fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -150,12 +160,12 @@ fn connect_with(address: &Address, mut hear: impl FnMut(AsyncMessage) + Send + '
                 if answer.send(Ok(client)).is_err() {
                     return;
                 }
-                // It ends when the client goes or the server does.
+                // Ends with the client or the server.
                 while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
                     hear(message);
                 }
             }
-            // The receiver is gone only after its time-out.
+            // The receiver is gone only after a timeout.
             Err(error) => _ = answer.send(Err(error)),
         }
     });
@@ -177,12 +187,12 @@ fn connect_with(address: &Address, mut hear: impl FnMut(AsyncMessage) + Send + '
 }
 
 impl Session {
-    /// Whether nothing can be asked any more.
+    /// Whether the connection is lost.
     pub(in crate::store) fn is_lost(&self) -> bool {
         self.is_given_up.get() || self.client.is_closed()
     }
 
-    /// Lets statements take as long as they take: for bringing a schema up to date, or copying all there is.
+    /// Lifts the time limits, for migrations and copies.
     pub(in crate::store) fn take_time(&self) -> Result<()> {
         self.patience.set(Duration::from_secs(24 * 60 * 60));
         self.batch("SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = '10min'")
@@ -190,8 +200,8 @@ impl Session {
 
     /// Begins a transaction that is going to write.
     ///
-    /// Transactions that decide on rows they only read run one at a time, as they do on SQLite, so that the same code is right
-    /// on both. Frequent transactions that lock their own rows run concurrently with each other, never with the former.
+    /// Exclusive writes run one at a time, as they do in a file, so that the same code is right in both. Concurrent writes run
+    /// together, but never during an exclusive one.
     pub(in crate::store) fn begin(&self, with: WriteMode) -> Result<()> {
         let lock = match with {
             WriteMode::Exclusive => "pg_advisory_xact_lock",
@@ -201,19 +211,19 @@ impl Session {
         self.batch(&format!("BEGIN; SELECT {lock}({WRITING})"))
     }
 
-    /// How the transaction stands.
+    /// The state of the transaction.
     pub(in crate::store) fn state(&self) -> State {
         self.state.get()
     }
 
-    /// Notes how it stands from now on.
+    /// Changes the state of the transaction.
     pub(in crate::store) fn note(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.get();
         change(&mut state);
         self.state.set(state);
     }
 
-    /// A savepoint was rolled back, and with it its failure and the locks it took.
+    /// Resets the state after the rollback of a savepoint, which undoes failures and locks.
     pub(super) fn forget_piece(&self) {
         self.note(|state| (state.is_spoilt, state.is_numbering) = (false, false));
     }
@@ -244,7 +254,7 @@ impl Session {
         self.wait(self.client.query(statement, &values))
     }
 
-    /// Carries out statements as they stand.
+    /// Runs statements as they are.
     pub(in crate::store) fn batch(&self, sql: &str) -> Result<()> {
         self.wait(self.client.batch_execute(sql))
     }
@@ -256,7 +266,7 @@ impl Session {
         match wait(asked, self.patience.get()) {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => {
-                // A table changed under a statement that was kept ready.
+                // A table changed under a prepared statement.
                 if error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) {
                     self.statements.borrow_mut().clear();
                 }
@@ -275,7 +285,7 @@ fn sent(values: &[&dyn ToSql]) -> Result<Vec<Sent>> {
     values.iter().map(|value| Sent::of(*value)).collect()
 }
 
-/// What moves the bytes of all connections of the process.
+/// The runtime that does the I/O of all connections.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<std::result::Result<Runtime, String>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
@@ -286,7 +296,7 @@ fn runtime() -> Result<&'static Runtime> {
     runtime.as_ref().map_err(|error| Error::Unreachable(format!("no thread can be started: {error}")))
 }
 
-/// Wakes the thread that sleeps until an answer is there.
+/// Wakes a thread that waits for an answer.
 struct Sleeper(Thread);
 
 impl Wake for Sleeper {
@@ -295,9 +305,9 @@ impl Wake for Sleeper {
     }
 }
 
-/// Sleeps until something is there; `None` when it is not in time.
+/// Blocks on a future; `None` when the time is over.
 ///
-/// It may be called from anywhere, also from where another runtime must not be waited for.
+/// It may be called within another runtime, too.
 fn wait<T>(future: impl Future<Output = T>, patience: Duration) -> Option<T> {
     let end = Instant::now() + patience;
     let waker = Waker::from(Arc::new(Sleeper(thread::current())));

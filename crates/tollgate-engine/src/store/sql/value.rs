@@ -1,8 +1,8 @@
-//! Values on their way to PostgreSQL and back.
+//! Values for PostgreSQL, and from it.
 //!
-//! They are SQLite's: a number, a text, bytes, or nothing. PostgreSQL says of each place what type it has, and gets the
-//! value as that type. Its texts cannot hold the character NUL, which a reviewed file may well contain; it is
-//! escaped as two characters of which the first stands in no text, and unescaped when it is read.
+//! They are those of SQLite: a number, a text, bytes, or nothing. PostgreSQL names the type of each parameter, and gets the
+//! value as that type. Its texts cannot hold the character NUL, which may occur in reviewed files; it is escaped by two
+//! characters, of which the first occurs in no text, and restored when read.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -13,10 +13,10 @@ use tokio_postgres::types::{self, IsNull, Type};
 
 use super::error::{Error, Result};
 
-/// Stands before what PostgreSQL cannot hold: a character that no text is to contain.
+/// The first character of an escape; no text contains it.
 const ESCAPE: char = '\u{10ffff}';
 
-/// A value to be sent.
+/// A parameter.
 #[derive(Debug)]
 pub(super) struct Sent(Value);
 
@@ -62,7 +62,7 @@ impl types::ToSql for Sent {
     types::to_sql_checked!();
 }
 
-/// A value that came back.
+/// A result.
 enum Received<'a> {
     Plain(ValueRef<'a>),
     Text(String),
@@ -98,7 +98,7 @@ impl<'a> types::FromSql<'a> for Received<'a> {
     }
 }
 
-/// A value of a column.
+/// The value of a column.
 pub(super) fn read<T: FromSql>(row: &tokio_postgres::Row, place: usize) -> Result<T> {
     let received: Received<'_> = row.try_get(place)?;
     let value = match &received {

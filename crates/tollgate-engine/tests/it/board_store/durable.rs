@@ -1,4 +1,4 @@
-//! Durability: acknowledged transitions survive `kill -9`, a full disk and an upgrade.
+//! A confirmed write is there: after `kill -9`, after a full disk, after a new version of the program.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -40,7 +40,7 @@ fn write_until_killed(folder: &Path) {
     });
 }
 
-/// The next event of a feature that is rejected once and then approved, for ever.
+/// The next event of a feature that is rejected once and then approved, again and again.
 fn next(project: i64, feature: &FeatureId, state: &State) -> Transition {
     let commit = format!("c{}", state.iteration);
     let (event, outcome) = match state.work {
@@ -78,7 +78,7 @@ fn after_kill_9_all_acknowledged_writes_are_there_and_none_is_partial() {
         let mut said: Vec<(String, u64)> = lines.by_ref().filter_map(acked).take(20 + 7 * round).collect();
         child.kill().unwrap();
         child.wait().unwrap();
-        // The acknowledgements before it died. The last line may be half of one.
+        // Its output before it died. The last line may be half of one.
         said.extend(lines.filter_map(acked));
         n_acked += said.len();
         check_whole(folder.path(), &said);

@@ -1,7 +1,7 @@
 //! Anything may happen to features, in any order; what the board promises holds all the same.
 //!
-//! The model knows nothing of how the machine works. It compares each stored state with the one before, and checks
-//! invariants.
+//! The model knows nothing of how the machine works. It compares the stored state with the one before, and with
+//! the invariants.
 
 use proptest::prelude::*;
 use tollgate_core::board::StepId;
@@ -15,11 +15,11 @@ use super::*;
 enum Op {
     /// What would happen next if all went well; the number decides where there is a choice.
     Next(u8),
-    /// Any other event, by number, with or without its precondition.
+    /// Anything else, by number, with or without its grounds.
     Any { event: u8, founded: bool, commit: u8 },
-    /// A worker claims the job, before or after the last lease has expired.
+    /// A worker claims the job, at a time when the last lease is or is not over.
     Claim { later: bool },
-    /// A worker writes with an outdated fencing token.
+    /// A worker writes with a stale fencing token.
     Late(u8),
     /// The file says another status.
     Edit(u8),
@@ -152,7 +152,7 @@ impl Model {
         }
     }
 
-    /// A transition with its precondition, if it is to have one.
+    /// A transition with its grounds, if it is to have them.
     fn transition(&self, which: usize, state: &State, event: Event, founded: bool) -> Transition {
         let mut transition = self.board().transition(&self.features[which], event.clone());
         transition.rules = self.rules.clone();
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// Applies one step, and compares the state with the one before.
+    /// Applies one event, and compares the state with the one before.
     fn step(&mut self, which: usize, op: &Op) {
         let before = self.see(which);
         let other = self.see(1 - which);
@@ -291,7 +291,7 @@ fn check_gate(after: &Seen, from: &State, event: &Event) {
         let is_let_through = after.reviews.iter().any(approves) || after.history.iter().any(by_hand);
         assert!(is_let_through, "{to:?} passed by {event:?}");
     }
-    // Between an implementation and the columns beyond the gate there is always the gate.
+    // Between an implementation and the states beyond the gate there is always the gate.
     let is_beyond = |state: &State| passed(state) || matches!(state.status, Status::Step(_));
     if is_beyond(to) && !is_beyond(from) && !is_others {
         let is_from_gate = from.work == Work::Reviewing || *event == Event::Approve;
@@ -304,7 +304,7 @@ fn check_gate(after: &Seen, from: &State, event: &Event) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
     #[test]
-    fn the_board_keeps_its_invariants_under_random_events(rules in rules(), ops in prop::collection::vec(op(), 1..70)) {
+    fn the_board_keeps_its_invariants_under_any_sequence_of_events(rules in rules(), ops in prop::collection::vec(op(), 1..70)) {
         let mut model = Model::new(rules);
         for (is_first, op) in &ops {
             model.step(usize::from(!is_first), op);
@@ -314,7 +314,7 @@ proptest! {
 
 /// Found by the model: what steps had committed passed when a file was edited twice.
 #[test]
-fn an_unreviewed_commit_does_not_pass_by_way_of_another_program() {
+fn an_unreviewed_feature_does_not_pass_by_way_of_another_program() {
     let steps = ["lint", "docs"].map(|step| StepId::parse(step).unwrap()).to_vec();
     let mut model = Model::new(Rules { steps, ..Rules::default() });
     let approved_then_changed_by_a_step = [Op::Next(0); 7];

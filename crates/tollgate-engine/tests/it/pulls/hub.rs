@@ -1,7 +1,7 @@
-//! A code host in memory, with inspectable posts and injected faults.
+//! A fake code host in memory: its contents can be inspected, and it can fail.
 //!
 //! It keeps the rules that matter here: a review with one bad comment is refused whole, annotations are added to those a
-//! check has, and an accepted request may be answered with an error.
+//! check has, and a request that succeeded may be answered with an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -56,7 +56,7 @@ pub(crate) struct State {
     pub(crate) redelivered: Vec<u64>,
     /// Errors by the number of the call, from 0.
     pub(crate) faults: BTreeMap<usize, Fault>,
-    /// The calls, in order.
+    /// The calls.
     pub(crate) calls: Vec<&'static str>,
     last_id: u64,
 }
@@ -112,7 +112,7 @@ impl State {
         self.checks.iter_mut().find(|shown| shown.check.id == id).ok_or_else(not_found)
     }
 
-    /// Another account writes a comment.
+    /// Another user writes a comment.
     pub(crate) fn say(&mut self, login: &str, body: &str) -> u64 {
         let id = self.id();
         let author = Author { login: login.to_owned(), app: None, is_bot: false };

@@ -55,7 +55,7 @@ fn the_summary_is_edited_in_place_and_extra_ones_go() {
 }
 
 #[test]
-fn an_identical_post_is_not_written_again() {
+fn an_unchanged_post_is_not_published_again() {
     let hub = Hub::new(String::new());
     publish(&hub, &[summary("one")], &MemoryOutbox::default()).unwrap();
     publish(&hub, &[summary("one")], &MemoryOutbox::default()).unwrap();
@@ -79,7 +79,7 @@ fn annotations_are_sent_in_parts_and_go_on_where_they_ended() {
     assert_eq!(shown.annotations, lines);
 }
 
-/// The outbox of a worker that has lost its lease.
+/// The outbox of a worker that lost its lease.
 #[derive(Default)]
 struct Lost {
     noted: RefCell<Vec<String>>,
@@ -132,7 +132,7 @@ fn a_worker_without_its_lease_posts_nothing() {
 }
 
 #[test]
-fn a_permanently_refused_post_does_not_hold_up_the_rest() {
+fn a_permanently_refused_post_does_not_block_the_others() {
     let hub = Hub::new(String::new());
     hub.state().faults.insert(1, Fault::Refuse(HostErrorKind::Forbidden));
     let published = publish(&hub, &[summary("one"), check_with(0)], &MemoryOutbox::default()).unwrap();
@@ -159,7 +159,7 @@ fn an_approval_that_is_refused_is_said_as_a_comment() {
 }
 
 #[test]
-fn a_suggestion_is_not_committable_at_a_moved_anchor() {
+fn a_moved_suggestion_is_shown_and_not_committable() {
     for (is_bad_file, expected) in [(false, "at its file"), (true, "in the text")] {
         let hub = Hub::new(String::new());
         hub.state().bad_lines.insert("a.js".to_owned());

@@ -51,7 +51,7 @@ fn a_finding_whose_line_is_refused_stands_at_its_file_or_in_the_text() {
 }
 
 #[test]
-fn unpublished_findings_of_a_superseded_head_are_published_for_the_next() {
+fn unpublished_findings_of_an_earlier_head_are_published_with_the_next() {
     let world = World::new();
     world.scratch.commit("a.conf", BAD);
     world.push("feat: a");
@@ -75,7 +75,7 @@ fn unpublished_findings_of_a_superseded_head_are_published_for_the_next() {
 }
 
 #[test]
-fn a_post_that_failed_once_is_retried() {
+fn a_post_that_is_refused_once_is_published_later() {
     for name in ["review", "comment", "begin_check"] {
         let tidy = World::new();
         tidy.push_file("a.conf", BAD);

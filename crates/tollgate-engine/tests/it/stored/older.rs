@@ -1,4 +1,4 @@
-//! Databases of earlier versions are migrated.
+//! Migrations of stores of earlier versions.
 
 use rusqlite::Connection;
 use tollgate_core::path::FilePath;
@@ -6,10 +6,10 @@ use tollgate_engine::store::{Range, RunQuery};
 
 use super::{Given, Memory, high, run};
 
-/// Takes away what the seventh version brought.
+/// Undoes the seventh and eighth migration.
 const BEFORE_INDEXES: &str = include_str!("../before_0007.sql");
 
-/// Removes the tables and columns of the fourth version and later ones.
+/// Undoes the fourth migration and all after it.
 fn make_older(memory: &Memory) {
     let connection = Connection::open(memory.place.path()).unwrap();
     connection.execute_batch(BEFORE_INDEXES).unwrap();
@@ -33,7 +33,7 @@ fn runs_of_an_earlier_version_are_listed_and_searched_like_new_ones() {
     make_older(&memory);
     assert_eq!(memory.database().runs(&query).unwrap(), before);
     memory.check(&RunQuery { text: Some("ÜBER".to_owned()), ..RunQuery::default() }, &[first]);
-    // Later migrations run as ever.
+    // Later runs are added as always.
     memory.add(&run());
     assert_eq!(memory.database().runs(&query).unwrap().1, 4);
 }

@@ -54,7 +54,7 @@ fn each_part_adds_up_what_ended_in_it() {
 }
 
 #[test]
-fn a_finding_that_the_next_run_lacks_is_resolved_once() {
+fn a_finding_missing_in_the_next_run_is_resolved_once() {
     let memory = Memory::new();
     let at = |ended_ms: u64| Given { ended_ms, ..run() };
     let first = memory.add(&Given { findings: vec![high("a"), high("b"), high("c"), high("d")], ..at(10 * DAY) });
@@ -90,7 +90,7 @@ fn rules_are_told_by_how_often_they_speak_and_are_dismissed() {
         withheld: vec![of("loud", "x"), of("calm", "z")],
         ..at.clone()
     });
-    // In another repository it is not dismissed.
+    // In other repositories it is not dismissed.
     memory.add(&Given { repository: "/srv/other", findings: vec![of("loud", "x")], ..at });
     let figures = |rule: &str, n_findings, n_distinct, n_dismissed| RuleFigures {
         rule: rule.to_owned(),

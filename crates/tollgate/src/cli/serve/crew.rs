@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tollgate_engine::board::Board;
-use tollgate_engine::board::runner::{Runner, Tell};
+use tollgate_engine::board::runner::{Log, Runner};
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_server::board::BoardDesk;
@@ -108,7 +108,7 @@ impl Crew {
         self.threads().push(follower);
         if self.does_work {
             let clock = self.clock;
-            let tell: Tell = Arc::new(move |message: &str| clock.say(message));
+            let tell: Log = Arc::new(move |message: &str| clock.say(message));
             let started = Runner::start(&self.board, tell)?;
             *self.runner.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
         }

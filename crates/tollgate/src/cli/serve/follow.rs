@@ -14,8 +14,10 @@ use crate::cli::board;
 use crate::cli::demo::Demo;
 use crate::cli::output;
 
-/// How long to wait for something to happen before it is looked whether this is the end.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// The longest wait for a notification of new events.
+const IDLE: Duration = Duration::from_secs(10);
+/// How soon the events are read again after a failure.
+const RETRY: Duration = Duration::from_millis(200);
 /// How many events are read at once.
 const AT_ONCE: usize = 500;
 
@@ -32,17 +34,18 @@ impl Follower {
     /// Tells what happens after an event.
     pub(super) fn run(self, from: u64) {
         let mut seq = from;
+        let signal = self.board.database().event_signal();
         loop {
             // Asked first, so that what happened before the end is still told.
             let is_last = self.until.is_cancelled();
-            if self.tell(&mut seq).is_err() {
-                // Whoever writes to the database says what is wrong with it.
-                std::thread::sleep(PATIENCE);
-            }
+            let seen = signal.count();
+            let is_told = self.tell(&mut seq).is_ok();
             if is_last {
                 return;
             }
-            let _ = self.board.database().wait_for_events(seq, PATIENCE);
+            // A failing database is reported by the thread that writes to it.
+            let wait = if is_told { IDLE } else { RETRY };
+            signal.wait_unless_cancelled(seen, wait, &self.until);
         }
     }
 

@@ -1,19 +1,19 @@
 //! Forgets what is older than it is kept, beside all other work.
 
+use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tollgate_engine::board::Board;
 use tollgate_engine::failure::Failure;
+use tollgate_engine::store::Signal;
 
 use super::Clock;
 use crate::cli::failure;
 
 /// How often it is looked for what is old.
 const EVERY: Duration = Duration::from_secs(60 * 60);
-/// How long the end of the program may go unnoticed.
-const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Forgets what is old, until the end.
 pub(super) fn start(board: &Board, clock: Clock, until: &CancellationToken) -> Result<JoinHandle<()>, Failure> {
@@ -27,10 +27,7 @@ pub(super) fn start(board: &Board, clock: Clock, until: &CancellationToken) -> R
             if let Err(failure) = forgotten {
                 clock.say(&format!("what is old could not be forgotten: {}", failure.message));
             }
-            let next = Instant::now() + EVERY;
-            while !until.is_cancelled() && Instant::now() < next {
-                std::thread::sleep(PATIENCE);
-            }
+            Arc::new(Signal::default()).wait_unless_cancelled(0, EVERY, &until);
         }
     };
     thread.spawn(work).map_err(|error| failure::no_thread(&error))

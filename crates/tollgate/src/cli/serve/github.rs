@@ -15,7 +15,8 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::app_registration::{self, RegisteredApp};
 use tollgate_engine::forge::github::App;
 use tollgate_engine::forge::host::{HostError, HostErrorKind, Secret};
-use tollgate_engine::pulls::{Pulls, Runner, Site, Tell};
+use tollgate_engine::pulls::{Log, Pulls, Runner, Site};
+use tollgate_engine::store::Signal;
 use tollgate_server::board::BoardDesk;
 use tollgate_server::desk::deliveries::{Hook, Wire};
 use tollgate_server::mcp::Connect;
@@ -27,8 +28,6 @@ use super::{Clock, WORK_ENDS};
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 /// How long to wait before GitHub is asked again who we are, at first and at most.
 const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
-/// How soon the end is noticed.
-const STEP: Duration = Duration::from_millis(100);
 
 /// The app that is set up; `None` when there is none.
 pub(crate) fn find(board: &Board) -> Result<Option<RegisteredApp>, Failure> {
@@ -119,7 +118,7 @@ impl Tender {
     /// Does what deliveries ask, until the end.
     fn work(&self, own: &RegisteredApp, app: App) {
         let clock = self.clock;
-        let tell: Tell = Arc::new(move |message: &str| clock.say(message));
+        let tell: Log = Arc::new(move |message: &str| clock.say(message));
         let (settings, home) = (self.board.settings(), self.board.home().clone());
         let site = Site {
             url: own.card.url.clone(),
@@ -181,12 +180,7 @@ impl Tender {
 
     /// Waits for a while; false when the end came first.
     fn waits(&self, pause: Duration) -> bool {
-        let mut left = pause;
-        while !left.is_zero() && !self.until.is_cancelled() {
-            let step = left.min(STEP);
-            std::thread::sleep(step);
-            left -= step;
-        }
+        Arc::new(Signal::default()).wait_unless_cancelled(0, pause, &self.until);
         !self.until.is_cancelled()
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tollgate_core::board::FeatureId;
+use tollgate_engine::store::queue::Queue;
 
 use super::rounds;
 use super::server::{PATIENCE, Server, exchange, nothing_is_left, processes_of, read_answer};
@@ -126,7 +127,11 @@ fn a_server_that_is_asked_to_end_answers_gives_back_and_loses_nothing() {
             promised.extend(told.promised);
             unanswered.extend(told.unanswered);
             nothing_is_left(&desk, &format!("end {n_ended}"));
-            assert_eq!(desk.board().database().owners().unwrap(), Vec::<String>::new(), "claims are given back");
+            assert_eq!(
+                desk.board().database().lease_owners(Queue::Features).unwrap(),
+                Vec::<String>::new(),
+                "claims are given back"
+            );
             server = Server::start(&desk);
         }
         for id in &ids {

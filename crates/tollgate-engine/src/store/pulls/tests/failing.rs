@@ -1,4 +1,4 @@
-//! What whoever runs the server is told.
+//! The list of failing pull requests.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn a_review_that_failed_for_good_is_told_until_there_is_another() {
 }
 
 #[test]
-fn what_a_host_never_took_is_told_until_something_newer_is_there() {
+fn a_given_up_post_is_reported_until_a_newer_one_replaces_it() {
     let queue = Queue::new();
     queue.push("o/r", 1, 1_000);
     let claim = queue.claim("o/r", 1, 10_000);

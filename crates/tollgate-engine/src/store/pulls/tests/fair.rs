@@ -1,9 +1,10 @@
-//! Whose turn it is, when there is much to do, and what it costs to find out.
+//! Fairness of the queue, and the cost of a claim.
 
 use rusqlite::Connection;
 
 use super::*;
 use crate::store::open;
+use crate::store::sql::Value;
 
 /// Fills the database at once, which thousands of deliveries would take minutes for.
 fn fill(queue: &Queue, n_rows: u32, row: &str) {
@@ -52,7 +53,7 @@ fn a_thousand_pull_requests_of_one_delay_the_first_of_another_by_one_piece_of_wo
 }
 
 #[test]
-fn nobody_waits_for_ever_however_many_there_are() {
+fn no_lane_starves_however_many_there_are() {
     let queue = Queue::new();
     fill(&queue, 300, "'big/r' || (n % 3), 'big/r' || (n % 3), n, 1, 1, 0, 0");
     fill(&queue, 20, "'small/r' || n, 'small/r' || n, 1, 1 + n, 1, 0, 0");
@@ -70,16 +71,17 @@ fn nobody_waits_for_ever_however_many_there_are() {
 /// How many steps of SQLite's machine it takes to find whose turn it is.
 fn n_steps(queue: &Queue, now_ms: i64) -> i32 {
     let connection = Connection::open(queue.place.path()).unwrap();
-    let mut statement = connection.prepare(&claim::lanes(Limits::default())).unwrap();
-    let lanes: Vec<String> =
-        statement.query_map([now_ms, i64::MAX], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap();
-    let mut first = connection.prepare(&claim::first_in_lane(&[])).unwrap();
-    first.query_row(rusqlite::params![now_ms, i64::MAX, lanes[0]], |_| Ok(())).unwrap();
-    statement.get_status(rusqlite::StatementStatus::VmStep) + first.get_status(rusqlite::StatementStatus::VmStep)
+    let mut lane = connection.prepare(&claim::next_lane(&[])).unwrap();
+    let found: String = lane.query_row(rusqlite::params![now_ms, i64::MAX, "", "~"], |row| row.get(0)).unwrap();
+    let mut job = connection.prepare(&format!("SELECT {}, ?3, ?4", claim::next_job(&[]))).unwrap();
+    let ranges =
+        rusqlite::params![now_ms, i64::MAX, 0, 0, format!("{found}\u{1}"), "1!", "1 ", format!("{found}\u{1}")];
+    job.query_row(ranges, |row| row.get::<_, i64>(0)).unwrap();
+    lane.get_status(rusqlite::StatementStatus::VmStep) + job.get_status(rusqlite::StatementStatus::VmStep)
 }
 
 #[test]
-fn what_is_done_costs_nothing_when_it_is_looked_for_what_is_owed() {
+fn finished_jobs_cost_a_claim_nothing() {
     let queue = Queue::in_file();
     fill(&queue, 10, "'o/r', 'o/r', n, 1, 1, 0, 0");
     let few = n_steps(&queue, 10_000);
@@ -88,7 +90,7 @@ fn what_is_done_costs_nothing_when_it_is_looked_for_what_is_owed() {
 }
 
 #[test]
-fn what_a_claim_costs_does_not_grow_with_what_is_owed() {
+fn the_cost_of_a_claim_does_not_grow_with_the_queue() {
     let queue = Queue::in_file();
     fill(&queue, 50, "'o/r' || (n % 50), 'o/r' || (n % 50), n, 1, 1, 0, 0");
     let few = n_steps(&queue, 10_000);
@@ -102,8 +104,7 @@ fn what_a_claim_costs_does_not_grow_with_what_is_owed() {
 fn a_claim_reads_indexes_and_never_all_there_is() {
     let queue = Queue::in_file();
     let connection = Connection::open(queue.place.path()).unwrap();
-    let both = Limits { of_repository: Some(1), of_installation: Some(2) };
-    for sql in [claim::lanes(Limits::default()), claim::lanes(both), claim::first_in_lane(&[1, 2])] {
+    for sql in [claim::next_lane(&[]), format!("SELECT {}", claim::next_job(&[1, 2])), claim::leased_lanes()] {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         for at in 1..=statement.parameter_count() {
             statement.raw_bind_parameter(at, 1).unwrap();
@@ -113,10 +114,11 @@ fn a_claim_reads_indexes_and_never_all_there_is() {
         while let Some(row) = rows.next().unwrap() {
             steps.push(row.get::<_, String>("detail").unwrap());
         }
-        // What is scanned is what was found so far; a table is searched by an index.
+        // Tables are searched by an index; only intermediate results are scanned.
         for step in &steps {
-            let is_of_table = ["p", "h", "i", "r", "pull"].iter().any(|name| step.starts_with(&format!("SCAN {name}")));
-            assert!(!is_of_table, "{steps:#?}");
+            // The index by owner has leased rows alone.
+            let is_of_table = ["p", "h", "pull"].iter().any(|name| step.starts_with(&format!("SCAN {name}")));
+            assert!(!is_of_table || step.ends_with("USING INDEX pull_by_owner"), "{steps:#?}");
         }
         assert!(steps.iter().any(|step| step.contains("USING") && step.contains("INDEX pull_")), "{steps:#?}");
     }
@@ -129,7 +131,7 @@ fn on_a_server_a_claim_reads_only_what_is_owed() {
         // Asked again where there is one.
         return;
     }
-    // Also where all there is was owed when the server last counted: it keeps to its plan until it counts again.
+    // Also with the statistics of a time when all rows were due: the server keeps its plan until the next ANALYZE.
     let sql = "INSERT INTO pull (repo_key, repo, number, installation, lane, wanted, since_ms, ready_ms) \
                SELECT repo, repo, n, n % 5, n % 5 || ' ' || repo, 1, n, n \
                FROM (SELECT n, 'octocat/shop-' || n % 20 AS repo FROM generate_series(1, 20000) n) jobs";
@@ -139,23 +141,33 @@ fn on_a_server_a_claim_reads_only_what_is_owed() {
     check_plans(&queue);
 }
 
-/// Fails when the server would read anything but what is owed.
+/// Fails when the server would read other rows than due ones.
 #[track_caller]
 fn check_plans(queue: &Queue) {
     let connection = open::open_writer(&Location::parse(&queue.place.address()).unwrap()).unwrap();
     connection.execute_batch("ANALYZE").unwrap();
-    let both = Limits { of_repository: Some(1), of_installation: Some(2) };
-    for sql in [claim::lanes(Limits::default()), claim::lanes(both)] {
-        // Without ANALYZE the way from one lane to the next is not told.
-        let mut statement = connection.prepare(&format!("EXPLAIN (ANALYZE) {sql}")).unwrap();
-        let steps = statement.query_map([10_000, i64::MAX], |row| row.get::<_, String>(0)).unwrap();
+    let job = format!("SELECT {}, CAST(?3 AS BIGINT), CAST(?4 AS BIGINT)", claim::next_job(&[]));
+    for (sql, n_scans, ranges) in [
+        (claim::next_lane(&[]), 1, vec![]),
+        (job, 2, ["1 octocat/shop-3", "1!", "1 ", "1 octocat/shop-3"].map(str::to_owned).to_vec()),
+    ] {
+        let mut values = vec![Value::Integer(10_000), Value::Integer(i64::MAX)];
+        let bounds = if n_scans == 1 {
+            ["", "~"].map(|bound| Value::Text(bound.to_owned()))
+        } else {
+            [Value::Integer(0), Value::Integer(0)]
+        };
+        values.extend(bounds.into_iter().chain(ranges.into_iter().map(Value::from)));
+        let mut statement = connection.prepare(&format!("EXPLAIN {sql}")).unwrap();
+        let steps = statement.query_map(&values, |row| row.get::<_, String>(0)).unwrap();
         let steps: Vec<String> = steps.collect::<crate::store::sql::Result<_>>().unwrap();
         assert!(!steps.iter().any(|step| step.contains("Seq Scan on pull")), "{steps:#?}");
-        // The first lane, from lane to lane, and the first of each, in indexes that only have what is owed.
-        let of_owed: Vec<&String> = steps.iter().filter(|step| step.contains(" on pull p")).collect();
-        assert!(of_owed.len() >= 3, "{steps:#?}");
-        for step in of_owed {
+        // Only indexes of due rows are read, in their order: nothing is sorted.
+        let of_due: Vec<&String> = steps.iter().filter(|step| step.contains(" on pull p")).collect();
+        assert_eq!(of_due.len(), n_scans, "{steps:#?}");
+        for step in of_due {
             assert!(step.contains("using pull_ready") || step.contains("using pull_queue"), "{steps:#?}");
         }
+        assert!(!steps.iter().any(|step| step.contains("Sort")), "{steps:#?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is owed as a list, tried again and ended.
+//! The list of jobs, and their retry and cancellation.
 
 use super::*;
 use crate::store::jobs::{JobId, JobQuery, JobRefused, JobState};
@@ -34,7 +34,7 @@ fn dead(queue: &Queue, repo: &str, number: u64) -> i64 {
 }
 
 #[test]
-fn what_is_owed_is_listed_with_how_it_stands() {
+fn jobs_are_listed_with_their_state() {
     let queue = Queue::new();
     dead(&queue, "o/a", 1);
     queue.push("o/b", 2, 2_000);
@@ -59,23 +59,23 @@ fn what_is_owed_is_listed_with_how_it_stands() {
 }
 
 #[test]
-fn what_was_given_up_is_tried_again_from_the_start() {
+fn a_dead_job_is_retried_from_the_start() {
     let queue = Queue::new();
     let pull = dead(&queue, "o/r", 1);
     queue.database.retry_pull(pull, 20_000).unwrap().unwrap();
     check(&queue, 20_000, &["pull-1 review o/r#1 queued, 0 tries, since 20000, next 20000"]);
     let row = queue.row("o/r", 1);
     assert!(row.is_asked_again() && row.attempt == 0, "also when that head was looked at");
-    let waits = "it waits for its turn already".to_owned();
+    let waits = "it is queued already".to_owned();
     assert_eq!(queue.database.retry_pull(pull, 20_000).unwrap(), Err(JobRefused::Not(waits)));
     queue.claim("o/r", 1, 20_000);
-    let held = "somebody works on it".to_owned();
+    let held = "a worker is running it".to_owned();
     assert_eq!(queue.database.retry_pull(pull, 20_000).unwrap(), Err(JobRefused::Not(held)));
     assert_eq!(queue.database.retry_pull(99, 0).unwrap(), Err(JobRefused::Unknown("pull-99".to_owned())));
 }
 
 #[test]
-fn what_waits_after_a_failure_is_tried_at_once() {
+fn a_retry_skips_the_backoff() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
@@ -97,7 +97,7 @@ fn a_post_that_was_given_up_is_posted_after_all_or_forgotten() {
         queue.database.begin_post(claim.token, id, 11_000).unwrap().unwrap();
         assert!(!queue.database.refuse_post(claim.token, id, "we may not", 2).unwrap().unwrap());
     }
-    let held = Err(JobRefused::Not("somebody works on its pull request".to_owned()));
+    let held = Err(JobRefused::Not("a worker is running its pull request".to_owned()));
     assert_eq!(queue.database.retry_post(1, 10_050).unwrap(), held);
     queue.database.release_pull(claim.token, 0).unwrap().unwrap();
     let dead =
@@ -113,7 +113,7 @@ fn a_post_that_was_given_up_is_posted_after_all_or_forgotten() {
 }
 
 #[test]
-fn what_is_ended_is_not_owed_and_its_check_ends() {
+fn a_cancelled_job_leaves_the_queue_and_its_check_ends() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
@@ -121,21 +121,21 @@ fn what_is_ended_is_not_owed_and_its_check_ends() {
     let begun = NewPost { is_final: false, ..post(A, PostKind::Check, A, "begun") };
     queue.database.put_posts(claim.token, vec![begun]).unwrap().unwrap();
     let not = |why: &str| Err(JobRefused::Not(why.to_owned()));
-    let must_end = not("a check has to end, or the pull request waits for it for ever");
+    let must_end = not("a check has to end, or the pull request waits for it forever");
     assert_eq!(queue.database.give_up_post(1, 10_000).unwrap(), must_end);
     queue.database.cancel_pull(claim.pull.id, 10_000, Some(post(A, PostKind::Check, A, "ended"))).unwrap().unwrap();
     assert_eq!(queue.posts(claim.pull.id), [format!("check {A}: ended (Due)")]);
     let row = queue.row("o/r", 1);
     assert!(!row.is_owed());
-    // Whoever was at work comes too late, and is told so with the next sign of life.
+    // The worker has lost its lease, and learns it with the next heartbeat.
     assert_eq!(queue.database.heartbeat_pull(claim.token, 20_000).unwrap(), Err(LeaseLost));
     assert_eq!(queue.database.finish_review(claim.token, finished(1)).unwrap(), Err(LeaseLost));
     let again = queue.database.cancel_pull(claim.pull.id, 10_000, None).unwrap();
-    assert_eq!(again, not("neither a review nor an answer is owed to it"));
+    assert_eq!(again, not("neither a review nor a reply is queued for it"));
 }
 
 #[test]
-fn what_a_review_of_the_same_commit_said_stays_when_another_is_ended() {
+fn a_cancelled_review_keeps_an_earlier_one_of_the_same_commit() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 10_000);
@@ -149,7 +149,7 @@ fn what_a_review_of_the_same_commit_said_stays_when_another_is_ended() {
 }
 
 #[test]
-fn what_was_given_up_can_be_forgotten() {
+fn a_dead_job_can_be_cancelled() {
     let queue = Queue::new();
     let pull = dead(&queue, "o/r", 1);
     queue.database.cancel_pull(pull, 20_000, None).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! What goes first within a repository, and how much of it at once.
+//! Priority within a repository, and concurrency limits.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn again(queue: &Queue, repo: &str, number: u64, at_ms: u64) {
 }
 
 #[test]
-fn what_a_person_asked_for_goes_before_pushes_and_those_before_what_we_found() {
+fn requests_of_people_go_before_pushes_and_pushes_before_reconciled_heads() {
     let queue = Queue::new();
     assert!(queue.database.request_pull(&repo_of("o/r"), 1, Some(1), 0).unwrap());
     queue.push("o/r", 2, 10);
@@ -19,13 +19,13 @@ fn what_a_person_asked_for_goes_before_pushes_and_those_before_what_we_found() {
     again(&queue, "o/r", 4, 30);
     let help = PullEvent::Commanded { by: person(), comment: CommentRef::Conversation(1), command: Command::Help };
     queue.about("o/r", 5, help, 40);
-    // What waits already goes forward when somebody asks for it.
+    // A queued job moves forward when a person requests it.
     again(&queue, "o/r", 3, 50);
     assert_eq!(queue.turns(10_000, 9, any()), ["o/r#3", "o/r#4", "o/r#5", "o/r#2", "o/r#1"]);
 }
 
 #[test]
-fn what_was_asked_for_matters_until_it_is_carried_out() {
+fn the_priority_of_a_request_lasts_until_it_is_carried_out() {
     let queue = Queue::new();
     again(&queue, "o/r", 1, 0);
     let claim = queue.claim("o/r", 1, 5_000);
@@ -68,7 +68,7 @@ fn so_many_of_a_repository_and_of_an_installation_are_worked_on_at_once() {
     let of_repository = Limits { of_repository: Some(1), ..any() };
     let served = queue.turns(10_000, 9, of_repository);
     assert_eq!(served, ["o/a#1", "p/c#1", "o/b#1"]);
-    // A claim that ran out is not held any more, and what was given back is not either.
+    // Neither an expired lease nor a released one counts.
     assert_eq!(queue.turns(10_101, 9, of_repository).len(), 3);
     let both = Limits { of_repository: Some(2), of_installation: Some(3) };
     let served = queue.turns(20_000, 9, both);
@@ -76,7 +76,7 @@ fn so_many_of_a_repository_and_of_an_installation_are_worked_on_at_once() {
     assert_eq!((of("o/"), of("p/c"), of("o/a").max(of("o/b"))), (3, 2, 2), "{served:?}");
     let held = queue.row("p/c", 1);
     assert_eq!(queue.turns(20_000, 9, both), Vec::<String>::new());
-    let owners = queue.database.release_pulls_of("me").unwrap();
+    let owners = queue.database.release_owner(store::queue::Queue::Pulls, "me").unwrap();
     assert_eq!((owners, held.number), (5, 1));
     assert_eq!(queue.turns(20_000, 9, any()).len(), 9);
 }
@@ -107,13 +107,8 @@ fn limits_hold_for_all_that_share_the_database() {
             .map(|at| {
                 let database = Database::open_at(queue.database.place()).unwrap();
                 scope.spawn(move || {
-                    let turn = NextClaim {
-                        owner: format!("w{at}"),
-                        now_ms: 10_000,
-                        lease_ms: 100,
-                        limits,
-                        except: Vec::new(),
-                    };
+                    let lease = LeaseRequest { owner: format!("w{at}"), now_ms: 10_000, lease_ms: 100 };
+                    let turn = NextClaim { lease, limits, except: Vec::new() };
                     (0..5).filter(|_| database.claim_next(&turn).unwrap().is_some()).count()
                 })
             })
@@ -124,18 +119,18 @@ fn limits_hold_for_all_that_share_the_database() {
 }
 
 #[test]
-fn what_is_still_worked_on_here_is_not_claimed_here_again() {
+fn a_running_job_is_not_claimed_again_by_its_own_worker() {
     let queue = Queue::new();
     queue.push("o/r", 1, 0);
     let claim = queue.next(10_000, any()).unwrap();
-    let (owner, except) = ("me".to_owned(), vec![claim.pull.id]);
-    let mine = NextClaim { owner, now_ms: 10_101, lease_ms: 100, limits: any(), except };
+    let lease = LeaseRequest { owner: "me".to_owned(), now_ms: 10_101, lease_ms: 100 };
+    let mine = NextClaim { lease, limits: any(), except: vec![claim.pull.id] };
     assert_eq!(queue.database.claim_next(&mine).unwrap(), None);
     assert!(queue.next(10_101, any()).is_some(), "another may");
 }
 
 #[test]
-fn what_an_earlier_version_owed_is_still_owed() {
+fn jobs_of_an_earlier_version_stay_queued() {
     let queue = Queue::in_file();
     queue.push("o/r", 1, 0);
     again(&queue, "o/r", 2, 0);
@@ -180,4 +175,49 @@ fn a_push_that_another_process_took_in_is_seen_with_the_next_sign_of_life() {
     let claim = queue.claim("o/r", 1, 20_000);
     other.cancel_pull(claim.pull.id, 20_001, None).unwrap().unwrap();
     assert_eq!(queue.database.heartbeat_pull(claim.token, 20_200).unwrap(), Err(LeaseLost));
+}
+
+#[test]
+fn the_end_of_a_job_claims_the_next_one() {
+    let queue = Queue::new();
+    for number in 1..=4 {
+        queue.push("o/r", number, number);
+    }
+    let next = || {
+        let lease = LeaseRequest { owner: "me".to_owned(), now_ms: 10_000, lease_ms: 100 };
+        NextClaim { lease, limits: any(), except: Vec::new() }
+    };
+    let database = &queue.database;
+    let first = queue.next(10_000, any()).unwrap();
+    let done = database.finish_and_claim(first.token, finished(first.pull.wanted), next()).unwrap().unwrap();
+    let second = done.next.unwrap();
+    assert_eq!((done.is_released, first.pull.number, second.pull.number), (true, 1, 2));
+    assert!(!database.holds_pull(first.token, 10_000).unwrap() && database.holds_pull(second.token, 10_000).unwrap());
+    let lost = database.finish_and_claim(first.token, finished(1), next()).unwrap();
+    assert_eq!(lost, Err(LeaseLost), "and nothing is claimed");
+    // A job with posts keeps its lease until they are published.
+    let posts = vec![post(A, PostKind::Note, "", "x")];
+    let done = database.finish_and_claim(second.token, Finished { posts, ..finished(1) }, next()).unwrap().unwrap();
+    assert_eq!((done.is_released, done.next), (false, None));
+    let third = database.release_and_claim(second.token, 20_000, next()).unwrap().unwrap().unwrap();
+    assert_eq!(third.pull.number, 3);
+    assert_eq!(database.release_and_claim(second.token, 0, next()).unwrap(), Err(LeaseLost));
+    assert_eq!(queue.candidates(10_000), ["o/r#4"]);
+    assert_eq!(database.next_due_ms(store::queue::Queue::Pulls, 10_000).unwrap(), Some(2_004));
+    queue.next(10_000, any()).unwrap();
+    assert_eq!(database.next_due_ms(store::queue::Queue::Pulls, 10_000).unwrap(), Some(10_101), "when a lease ends");
+}
+
+#[test]
+fn an_enqueued_job_wakes_the_workers_of_other_processes() {
+    let queue = Queue::new();
+    let other = Database::open_at(queue.database.place()).unwrap();
+    let signal = other.job_signal();
+    // The first notification may be that of the subscription.
+    for number in 1..=3 {
+        let seen = signal.count();
+        queue.push("o/r", number, 0);
+        signal.wait(seen, std::time::Duration::from_secs(60));
+        assert!(signal.count() > seen);
+    }
 }

@@ -1,4 +1,4 @@
-//! Who a server is, is proven by its certificate.
+//! Verifies the server certificate (TLS).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::store::location::Address;
 use crate::store::sql::error::{Error, Result};
 
-/// What encrypts connections to a server: it believes the certificates it is told to, or those the system believes.
+/// The TLS configuration: it trusts the given root certificates, or those of the system.
 pub(super) fn connector(address: &Address) -> Result<MakeRustlsConnect> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let failed = |problem: String| Error::Unreachable(format!("TLS cannot be set up: {problem}"));
@@ -34,7 +34,7 @@ pub(super) fn connector(address: &Address) -> Result<MakeRustlsConnect> {
                 .with_root_certificates(roots)
                 .with_no_client_auth()
         }
-        // Without encryption there are no certificates.
+        // Without encryption no certificates are needed.
         None if address.config().get_ssl_mode() == SslMode::Disable => ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| failed(error.to_string()))?
