@@ -21,7 +21,7 @@ const RING_BYTES: usize = 8 * 1024 * 1024;
 /// How many events are read from the log at once.
 pub(super) const BATCH: usize = 256;
 /// The longest wait of the follower for new events; then it looks whether the hub is still in use.
-const IDLE: Duration = Duration::from_secs(3);
+const IDLE: Duration = Duration::from_secs(10);
 /// How soon the follower reads the log again after a failure.
 const RETRY: Duration = Duration::from_millis(500);
 /// How long the follower waits after a mistake of ours.
