@@ -33,7 +33,7 @@ pub(super) fn answer_all(job: &PullJob<'_>) -> Result<(), JobError> {
         };
         let CommandResult { effect, posts } = answer;
         let (at_ms, who) = (job.pulls.now(), told.who.clone());
-        let answered = BotReply { told: told.id, who, effect, posts, at_ms };
+        let answered = BotReply { told: told.id, told_ms: told.at_ms, who, effect, posts, at_ms };
         fenced(job.pulls.database().store_bot_reply(job.token, answered))?;
     }
     Ok(())

@@ -87,6 +87,8 @@ pub enum BotEffect {
 pub struct BotReply {
     /// The number of the command.
     pub told: i64,
+    /// When it was given. A later command that replaced it meanwhile, as the last state of a thread does, stays due.
+    pub told_ms: u64,
     /// The login of its author.
     pub who: String,
     /// Its effect.
@@ -109,8 +111,10 @@ impl Database {
     pub fn store_bot_reply(&self, token: FencingToken, answered: BotReply) -> Fenced<()> {
         self.decide(move |connection| {
             let Some(pull) = claimed(connection, token)? else { return Ok(Err(LeaseLost)) };
-            let sql = "UPDATE told SET state = 'done' WHERE id = ?1 AND pull = ?2 AND state = 'due'";
-            if connection.execute(sql, params![answered.told, pull])? > 0 {
+            let sql = "UPDATE told SET state = 'done' WHERE id = ?1 AND pull = ?2 AND state = 'due' \
+                       AND at_ms = ?3 AND who = ?4";
+            let values = params![answered.told, pull, number(answered.told_ms), answered.who];
+            if connection.execute(sql, values)? > 0 {
                 take_effect(connection, pull, &answered)?;
                 post::put(connection, pull, &answered.posts)?;
                 ready::refresh(connection, pull)?;

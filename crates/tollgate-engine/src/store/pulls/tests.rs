@@ -387,6 +387,7 @@ fn a_command_is_heard_once_and_only_from_people() {
     let claim = queue.claim("o/r", 1, 10);
     let answered = BotReply {
         told: told[0].id,
+        told_ms: told[0].at_ms,
         who: "ann".to_owned(),
         effect: BotEffect::Review { whole: true },
         posts: vec![post(A, PostKind::Reply, "c5", "yes")],
@@ -399,6 +400,26 @@ fn a_command_is_heard_once_and_only_from_people() {
     assert!(row.is_asked_again() && row.is_asked_whole());
     assert_eq!((row.wanted, queue.posts(row.id).len()), (1, 1));
     assert_eq!(queue.database.due_bot_commands(row.id).unwrap().len(), 1);
+}
+
+#[test]
+fn a_thread_that_is_resolved_again_while_the_worker_answers_is_answered_again() {
+    let queue = Queue::new();
+    let resolve = |login: &str, at_ms| {
+        let by = Actor { login: login.to_owned(), is_bot: false };
+        queue.about("o/r", 1, PullEvent::Thread { by, comment: 4, resolved: true }, at_ms);
+    };
+    resolve("mallory", 1);
+    let claim = queue.claim("o/r", 1, 10);
+    let told = queue.database.due_bot_commands(claim.pull.id).unwrap().remove(0);
+    resolve("ada", 2);
+    let (told_ms, who) = (told.at_ms, told.who);
+    let reply = BotReply { told: told.id, told_ms, who, effect: BotEffect::Nothing, posts: Vec::new(), at_ms: 11 };
+    queue.database.store_bot_reply(claim.token, reply).unwrap().unwrap();
+    queue.database.release_pull(claim.token, 0).unwrap().unwrap();
+    let due = queue.database.due_bot_commands(claim.pull.id).unwrap();
+    assert_eq!(due.iter().map(|row| row.who.as_str()).collect::<Vec<_>>(), ["ada"]);
+    assert_eq!(queue.candidates(20), ["o/r#1"]);
 }
 
 #[test]
