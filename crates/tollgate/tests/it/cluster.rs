@@ -360,7 +360,7 @@ fn torment(
             revive(desk, nodes, known);
             let owner = format!("/{}-", nodes[sleeper].child.id());
             wait_until("other workers have the leases of the paused one", || {
-                let owners = board.database().owners();
+                let owners = board.database().lease_owners(tollgate_engine::store::queue::Queue::Features);
                 owners.is_ok_and(|owners| !owners.iter().any(|name| name.contains(&owner)))
             });
             nodes[sleeper].signal("CONT");
