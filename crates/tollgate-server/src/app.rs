@@ -1,135 +1,104 @@
-//! What all routes share.
+//! The state that all handlers share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tollgate_engine::board::Board;
 
 use crate::access::Access;
-use crate::desk::{Answer, Desk};
+use crate::agents::Agents;
+use crate::delivery_limits::DeliveryLimits;
 use crate::events::Hub;
 use crate::guard::Names;
-use crate::mcp::Mcp;
-use crate::metrics::Metrics;
+use crate::limits::Limits;
+use crate::metrics::{Metrics, Observer};
+use crate::pending_apps::PendingApps;
 use crate::problem::{self, Problem};
-use crate::routes::{Pending, Room};
+use crate::webhook::Webhook;
 
-/// How much of everything there may be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections at once. When they are used up, the oldest that does nothing has to go.
-    pub connections: usize,
-    /// Sockets and event streams at once.
-    pub listeners: usize,
-    /// Calls to the board at once.
-    pub calls: usize,
-    /// How long the head of a request may take, and how long a connection may do nothing.
-    pub head: Duration,
-    /// How long the body of a request may take.
-    pub body: Duration,
-    /// How many bytes the body of a request may have.
-    pub body_bytes: usize,
-    /// Deliveries of a code host that come in at once.
-    pub deliveries: usize,
-    /// How many bytes one of them may have.
-    pub delivery_bytes: usize,
-    /// How many bytes of them are held at once.
-    pub deliveries_bytes: usize,
-    /// How long an answer may take.
-    pub answer: Duration,
-    /// How long a client may wait for the end of a review.
-    pub review: Duration,
-    /// How long a client may take nothing of what it is sent.
-    pub stall: Duration,
-    /// How often a listener is asked whether it is still there.
-    pub heartbeat: Duration,
-    /// How long requests that have begun may take when the server ends.
-    pub goodbye: Duration,
-}
+/// The number of a project in the database.
+pub(crate) type ProjectId = i64;
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 10_240,
-            listeners: 7_680,
-            calls: 48,
-            head: Duration::from_secs(10),
-            body: Duration::from_secs(10),
-            body_bytes: 1024 * 1024,
-            deliveries: 256,
-            // As much as GitHub sends.
-            delivery_bytes: 25 * 1024 * 1024,
-            deliveries_bytes: 128 * 1024 * 1024,
-            answer: Duration::from_secs(30),
-            review: Duration::from_secs(30 * 60),
-            // Whoever takes nothing fills the buffers first, for two heartbeats at most, and then stalls.
-            stall: Duration::from_secs(10),
-            heartbeat: Duration::from_secs(10),
-            goodbye: Duration::from_secs(10),
-        }
-    }
-}
+/// The state of handlers.
+pub(crate) type Shared = Arc<App>;
 
-/// A request that was answered, for a log. The path is that of the route, so nothing a client wrote is in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Served {
-    /// The method.
-    pub method: String,
-    /// The path of the route, e.g. `/api/projects/{project}`; empty when there is none.
-    pub route: String,
-    /// The status of the answer.
-    pub status: u16,
-    /// How long it took.
-    pub duration: Duration,
-}
-
-/// Who is told of every request.
-pub type Observer = Arc<dyn Fn(&Served) + Send + Sync>;
-
-/// What all routes share.
+/// The state that all handlers share.
 pub(crate) struct App {
-    pub(crate) desk: Arc<dyn Desk>,
+    pub(crate) board: Board,
     pub(crate) hub: Hub,
     pub(crate) access: Access,
     pub(crate) names: Names,
-    /// Names it goes by besides the loopback ones.
+    /// Configured host names besides the loopback ones.
     pub(crate) hosts: Vec<String>,
-    /// Where it listens.
+    /// The address the server listens on.
     pub(crate) address: SocketAddr,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) observer: Option<Observer>,
-    /// Cancelled when the server is about to end.
+    /// Cancelled when the server shuts down.
     pub(crate) closing: CancellationToken,
     pub(crate) calls: Arc<Semaphore>,
-    /// What is left for deliveries that come in.
-    pub(crate) deliveries: Room,
-    /// Apps that are about to be made.
-    pub(crate) pending: Pending,
-    /// The tools for agents, if they are offered.
-    pub(crate) mcp: Option<Mcp>,
+    /// What webhook deliveries may occupy.
+    pub(crate) deliveries: DeliveryLimits,
+    /// Whether webhook deliveries are accepted.
+    pub(crate) webhook: Arc<Webhook>,
+    /// GitHub Apps whose registration was begun.
+    pub(crate) pending: PendingApps,
+    /// The organization that is to own a new app, if given.
+    pub(crate) organization: Option<String>,
+    pub(crate) agents: Agents,
+    /// Held while a prompt preview is made.
+    pub(crate) previews: tokio::sync::Mutex<()>,
 }
 
 impl App {
-    /// Asks the board, off the runtime, because it may take its time.
-    pub(crate) async fn call<T: Send + 'static>(
+    /// Calls the board on a blocking thread, because it reads files, the database and git.
+    pub(crate) async fn call<T, E>(
         &self,
-        question: impl FnOnce(&dyn Desk) -> Answer<T> + Send + 'static,
-    ) -> Result<T, Problem> {
+        work: impl FnOnce(&Board) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        Problem: From<E>,
+    {
         let wait = tokio::time::timeout(self.limits.answer, Arc::clone(&self.calls).acquire_owned());
-        let Ok(Ok(turn)) = wait.await else { return Err(problem::busy("too many requests at once")) };
-        let desk = Arc::clone(&self.desk);
-        let work = move || {
-            let _turn = turn;
-            question(&*desk)
-        };
-        match tokio::task::spawn_blocking(work).await {
-            Ok(answer) => answer.map_err(Problem::from),
-            Err(_) => Err(problem::internal()),
-        }
+        let Ok(Ok(permit)) = wait.await else { return Err(problem::busy("too many requests at once")) };
+        let board = self.board.clone();
+        off_runtime(move || {
+            let _permit = permit;
+            work(&board).map_err(Problem::from)
+        })
+        .await
     }
+
+    /// Calls the board about a project, which must be on it.
+    pub(crate) async fn call_in<T, E>(
+        &self,
+        project: ProjectId,
+        work: impl FnOnce(&Board) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        Problem: From<E>,
+    {
+        let work = move |board: &Board| -> Result<T, Problem> {
+            board.project(project)?;
+            Ok(work(board)?)
+        };
+        self.call::<T, Problem>(work).await
+    }
+}
+
+/// Runs blocking work on a thread of its own. A panic there costs this request and nothing else.
+async fn off_runtime<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(problem::internal()))
 }
 
 /// Seconds of Unix time.
@@ -141,9 +110,11 @@ pub(crate) fn now() -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn who_takes_nothing_is_gone_within_half_a_minute() {
-        let Limits { stall, heartbeat, .. } = Limits::default();
-        assert!(stall + 2 * heartbeat <= Duration::from_secs(30));
+    #[tokio::test]
+    async fn a_panic_of_a_handler_is_an_internal_error_without_its_message() {
+        let work = || -> Result<(), Problem> { panic!("a secret of ours") };
+        let problem = off_runtime(work).await.unwrap_err();
+        assert_eq!(problem, problem::internal());
+        assert!(!String::from_utf8(problem.to_json()).unwrap().contains("secret"));
     }
 }

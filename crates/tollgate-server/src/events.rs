@@ -1,8 +1,8 @@
-//! What happens on the boards, sent to whoever listens.
+//! The event stream: events of the boards, sent to subscribers.
 //!
 //! The log of events is the truth; it is written by the board in the transaction that makes them true. One thread
 //! follows it and makes each event a frame, once. Frames stay in a ring for a while; every client has only a place in it
-//! and takes what is new when it can, so that nobody waits for a slow one. A client that fell out of the ring, or comes
+//! and reads new frames at its own pace, so that a slow client delays no other. A client that fell out of the ring, or comes
 //! back after a while, is served from the log until it has caught up; one that the log cannot serve any more is told to
 //! read everything anew (`resync`).
 //!
@@ -13,11 +13,13 @@
 //! {"type":"goodbye","seq":17}
 //! ```
 
+mod board_log;
 pub mod frame;
 pub mod hub;
 pub mod log;
 pub mod reader;
 
+pub use board_log::BoardLog;
 pub use frame::Frame;
 pub use hub::Hub;
 pub use log::{Event, EventLog};

@@ -13,11 +13,9 @@ use tollgate_core::fingerprint::Fingerprint;
 use tollgate_engine::store::jobs::JobId;
 use utoipa::IntoParams;
 
-use crate::app::App;
-use crate::desk::ProjectId;
+use crate::app::{App, ProjectId, Shared};
 use crate::json::{self, JsonError};
 use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
 
 /// A body of JSON.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -306,7 +304,8 @@ fn named<'a>(names: &'a Names, name: &'static str) -> Result<&'a str, Problem> {
 }
 
 fn project(names: &Names) -> Result<ProjectId, Problem> {
-    number(named(names, "project")?).ok_or_else(|| no_such("project"))
+    let number = number(named(names, "project")?).and_then(|number| i64::try_from(number).ok());
+    number.ok_or_else(|| no_such("project"))
 }
 
 fn feature(names: &Names) -> Result<FeatureId, Problem> {

@@ -1,4 +1,4 @@
-//! From where one may ask: the names this server goes by, and the sites whose pages may use it.
+//! Host and Origin checks: the names of this server, and the sites whose pages may use it.
 //!
 //! A page of any site can make a browser send requests to a loopback address, and can give its own name that address
 //! (DNS rebinding). So a request must name us as we are called (`Host`), one that changes something or opens a socket
@@ -10,9 +10,10 @@ use std::collections::HashMap;
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 
 use crate::access::Proof;
+use crate::policy::Access;
 use crate::problem::{Kind, Problem};
 
-/// The names a server goes by, each with the origins of its pages.
+/// The host names of a server, each with the origins of its pages.
 #[derive(Debug, Clone)]
 pub struct Names(HashMap<String, Vec<String>>);
 
@@ -53,39 +54,39 @@ impl Names {
     }
 }
 
-/// What a request wants, as far as it matters here.
+/// The kind of a request, by method and route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// To read.
+pub(crate) enum RequestKind {
+    /// Reads.
     Read,
-    /// To change something.
+    /// Changes something.
     Change,
-    /// To sign in, for which the token is in the body.
+    /// Signs in, with the token in the body.
     SignIn,
-    /// To open a socket.
+    /// Opens a WebSocket.
     Socket,
 }
 
-impl Wish {
-    pub(crate) fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
+impl RequestKind {
+    pub(crate) fn of(method: &Method, access: Access, headers: &HeaderMap) -> Self {
         let is_safe = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-        match uri.path() {
-            "/api/auth/login" | "/login" if !is_safe => Self::SignIn,
-            // Nowhere else: a ticket opens sockets and nothing more.
-            "/api/events" if *method == Method::GET && headers.contains_key(header::UPGRADE) => Self::Socket,
+        match access {
+            Access::SignIn if !is_safe => Self::SignIn,
+            // A ticket opens a WebSocket of the event stream and nothing else.
+            Access::Events if *method == Method::GET && headers.contains_key(header::UPGRADE) => Self::Socket,
             _ if is_safe => Self::Read,
             _ => Self::Change,
         }
     }
 }
 
-/// Refuses requests for another host name or from another origin, before anything else is checked.
-pub(crate) fn check_site(names: &Names, wish: Wish, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+/// Refuses a request for another host or from a page of another site. Comes before all other checks.
+pub(crate) fn check_site(names: &Names, kind: RequestKind, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let ours = names.origins(uri, headers)?;
     let foreign = match headers.get("sec-fetch-site").map(HeaderValue::as_bytes) {
         None | Some(b"same-origin" | b"none") => false,
         // A link on another site may lead to a page of ours, never to what programs use.
-        Some(_) => wish != Wish::Read || uri.path().starts_with("/api/") || !is_navigation(headers),
+        Some(_) => kind != RequestKind::Read || uri.path().starts_with("/api/") || !is_navigation(headers),
     };
     if foreign {
         return Err(foreign_site());
@@ -95,9 +96,9 @@ pub(crate) fn check_site(names: &Names, wish: Wish, uri: &Uri, headers: &HeaderM
     if origins.len() > 1 || !origins.iter().all(is_ours) { Err(foreign_site()) } else { Ok(()) }
 }
 
-/// Refuses what could have been sent by a page without saying so: no origin, and nothing but a cookie.
-pub(crate) fn check_proof(wish: Wish, proof: Proof, headers: &HeaderMap) -> Result<(), Problem> {
-    let needs_origin = matches!(wish, Wish::Change | Wish::Socket) && proof == Proof::Cookie;
+/// Refuses a request with a cookie alone and no `Origin`: a page of another site could have sent it.
+pub(crate) fn check_proof(kind: RequestKind, proof: Proof, headers: &HeaderMap) -> Result<(), Problem> {
+    let needs_origin = matches!(kind, RequestKind::Change | RequestKind::Socket) && proof == Proof::Cookie;
     if needs_origin && !headers.contains_key(header::ORIGIN) { Err(no_origin()) } else { Ok(()) }
 }
 
@@ -105,7 +106,7 @@ fn is_navigation(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate")
 }
 
-/// The headers that every answer has.
+/// Adds the headers that every response has.
 pub(crate) fn harden(headers: &mut HeaderMap) {
     const ALWAYS: [(&str, &str); 7] = [
         ("content-security-policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
@@ -117,7 +118,7 @@ pub(crate) fn harden(headers: &mut HeaderMap) {
         ("cache-control", "no-store"),
     ];
     for (name, value) in ALWAYS {
-        // What a route says about itself stands.
+        // A header that the route has set stays.
         headers.entry(name).or_insert_with(|| HeaderValue::from_static(value));
     }
 }
@@ -155,9 +156,9 @@ mod tests {
     fn check(method: &Method, pairs: &[(&str, &str)], expected: u16) {
         let names = Names::new(7420, &["board.example".to_owned(), "Proxy.example:8443".to_owned()]);
         let (uri, headers) = (Uri::from_static("/api/events"), headers(pairs));
-        let wish = Wish::of(method, &uri, &headers);
-        let found = check_site(&names, wish, &uri, &headers)
-            .and_then(|()| check_proof(wish, Proof::Cookie, &headers))
+        let kind = RequestKind::of(method, Access::Events, &headers);
+        let found = check_site(&names, kind, &uri, &headers)
+            .and_then(|()| check_proof(kind, Proof::Cookie, &headers))
             .map_or_else(|problem| problem.kind().status().as_u16(), |()| 200);
         assert_eq!(found, expected, "{method} {pairs:?}");
     }
@@ -182,7 +183,7 @@ mod tests {
         let names = Names::new(7420, &[]);
         let uri = Uri::from_static("http://evil.example/api/projects");
         let headers = headers(&[("host", "localhost:7420")]);
-        assert!(check_site(&names, Wish::Read, &uri, &headers).is_err());
+        assert!(check_site(&names, RequestKind::Read, &uri, &headers).is_err());
     }
 
     #[test]
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_marks_as_foreign_is_refused() {
+    fn requests_that_a_browser_marks_as_foreign_are_refused() {
         let host = ("host", "localhost:7420");
         for site in ["cross-site", "same-site", "what-ever"] {
             check(&Method::GET, &[host, ("sec-fetch-site", site)], 403);

@@ -15,7 +15,7 @@ pub enum JsonError {
     DoesNotFit(String),
 }
 
-/// Reads a text into a type, which is an object. (What is derived would also take an array of the fields.)
+/// Reads a text into a type, which is an object. (A derived implementation would also take an array of the fields.)
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     let document = json::parse(text).map_err(|problem| JsonError::NotJson(problem.to_string()))?;
     if let Some(pointer) = document.duplicate_keys.first() {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fine_is_read() {
+    fn valid_json_is_read() {
         assert_snapshot!(check(r#" {"a": [1, -2, 3.5, null, true, "x"], "b": {"a": 1}} "#), @r#"{"a":[1,-2,3.5,null,true,"x"],"b":{"a":1}}"#);
     }
 
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn invalid_json_is_refused() {
         for text in ["", "{", "{} {}", "nul", "{\"a\":}", "\u{feff}{}", "'a'", "NaN"] {
             assert!(check(text).starts_with("the body is not JSON"), "{text}");
         }

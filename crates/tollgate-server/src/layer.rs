@@ -1,4 +1,4 @@
-//! What happens to every request before and after its route.
+//! The middleware around every route: checks, time limit, error form, headers, metrics.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,33 +10,27 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 
-use crate::app::{App, Served, now};
+use crate::app::{App, Shared, now};
+use crate::connections::Connection;
 use crate::extract;
-use crate::guard::{self, Wish};
-use crate::mcp;
+use crate::guard::{self, RequestKind};
+use crate::metrics::Served;
 use crate::pages::problems;
+use crate::policy::{Access, ErrorForm, Policy, TimeLimit};
 use crate::problem::{self, Kind, Problem};
-use crate::routes::{Shared, webhook};
-use crate::serve::Held;
 
-/// Paths that need no token, beside those of scripts and styles.
-pub(crate) const OPEN: [&str; 5] = ["/healthz", "/readyz", "/api/auth/login", "/login", "/github/callback"];
-/// The route whose answer may take as long as a review, and whose clients look for `success`.
-const REVIEW: &str = "/api/code-review/generate-review";
-
-/// Checks a request, has it answered, and counts it.
-pub(crate) async fn around(State(app): State<Shared>, request: Request, next: Next) -> Response {
+/// Checks a request, has its handler respond, and counts it.
+pub(crate) async fn around(State((app, policy)): State<(Shared, Policy)>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().to_owned());
-    let is_review = request.uri().path() == REVIEW;
-    let asked = Asked::of(&request);
-    let mut response = match check(&app, &request) {
-        Ok(()) => answer(&app, request, next).await,
-        Err(problem) => say(problem, is_review),
+    let page = PageRequest::of(&request);
+    let mut response = match check(&app, policy, &request) {
+        Ok(()) => respond(&app, policy, request, next).await,
+        Err(problem) => error(problem, policy),
     };
-    if let Some(asked) = asked {
-        response = problems::dressed(response, &app, &asked.path, &asked.headers).await;
+    if let Some(page) = page {
+        response = problems::dressed(response, &app, &page.path, &page.headers).await;
     }
     guard::harden(response.headers_mut());
     if app.closing.is_cancelled() && response.status() != 101 {
@@ -55,13 +49,13 @@ pub(crate) async fn around(State(app): State<Shared>, request: Request, next: Ne
     response
 }
 
-/// A page that a browser asked for, so that a problem is shown as one.
-struct Asked {
+/// A request for a page, so that a problem is rendered as one.
+struct PageRequest {
     path: String,
     headers: HeaderMap,
 }
 
-impl Asked {
+impl PageRequest {
     fn of(request: &Request) -> Option<Self> {
         let (uri, headers) = (request.uri(), request.headers());
         let path = || uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string);
@@ -69,64 +63,63 @@ impl Asked {
     }
 }
 
-/// Refuses what may not be asked. The order matters: a request for another server learns nothing of this one.
-fn check(app: &App, request: &Request) -> Result<(), Problem> {
+/// Refuses a request that the policy does not allow. The host comes first: a request for another server must learn
+/// nothing of this one.
+fn check(app: &App, policy: Policy, request: &Request) -> Result<(), Problem> {
     let (uri, headers) = (request.uri(), request.headers());
-    if uri.path() == webhook::PATH {
-        // Whoever signs shows more than a name or a token could, and has limits of its own.
+    if policy.access == Access::Signature {
+        // A signature proves more than a host name or a token, and its handler has limits of its own.
         return Ok(());
     }
-    let wish = Wish::of(request.method(), uri, headers);
-    guard::check_site(&app.names, wish, uri, headers)?;
-    if !OPEN.contains(&uri.path()) && !uri.path().starts_with("/assets/") {
-        let ticket = || if wish == Wish::Socket { app.access.redeem(headers) } else { None };
+    let kind = RequestKind::of(request.method(), policy.access, headers);
+    guard::check_site(&app.names, kind, uri, headers)?;
+    if matches!(policy.access, Access::Token | Access::Events) {
+        let ticket = || if kind == RequestKind::Socket { app.access.redeem(headers) } else { None };
         let proof = app.access.proof(headers, now()).or_else(ticket).ok_or_else(problem::unauthorized)?;
-        guard::check_proof(wish, proof, headers)?;
-        if let Some(held) = request.extensions().get::<Arc<Held>>() {
-            held.is_known();
+        guard::check_proof(kind, proof, headers)?;
+        if let Some(connection) = request.extensions().get::<Arc<Connection>>() {
+            connection.mark_known();
         }
     }
-    check_body(app, headers, uri.path())
+    check_body(app, policy.access, headers)
 }
 
-fn check_body(app: &App, headers: &HeaderMap, path: &str) -> Result<(), Problem> {
+fn check_body(app: &App, access: Access, headers: &HeaderMap) -> Result<(), Problem> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > app.limits.body_bytes as u64) {
         return Err(extract::too_large(app.limits.body_bytes));
     }
     let has_body = length.is_some_and(|length| length > 0) || headers.contains_key(header::TRANSFER_ENCODING);
-    // A form can only be sent to where one signs in, and what is there changes nothing.
-    if has_body && path != "/login" { extract::check_media_type(headers) } else { Ok(()) }
+    // Only signing in takes a form, and it changes nothing on the server.
+    if has_body && access != Access::SignIn { extract::check_media_type(headers) } else { Ok(()) }
 }
 
-/// Has a request answered, in time and whatever happens.
-async fn answer(app: &App, request: Request, next: Next) -> Response {
-    let is_review = request.uri().path() == REVIEW;
-    let may_take_long = is_review || is_trial(request.uri().path()) || request.uri().path() == mcp::PATH;
-    let most = if may_take_long { app.limits.review } else { app.limits.answer };
+/// Has a handler respond within the time limit. A panic costs this request and nothing else.
+async fn respond(app: &App, policy: Policy, request: Request, next: Next) -> Response {
+    let limit = match policy.limit {
+        TimeLimit::Answer => app.limits.answer,
+        TimeLimit::Review => app.limits.review,
+    };
     let work = AssertUnwindSafe(next.run(request)).catch_unwind();
-    match tokio::time::timeout(most, work).await {
+    match tokio::time::timeout(limit, work).await {
         Ok(Ok(response)) => response,
-        // A panic is a mistake of ours; it costs this request and nothing else.
-        Ok(Err(_)) => say(problem::internal(), is_review),
+        Ok(Err(_)) => error(problem::internal(), policy),
         Err(_) => {
-            let problem = Problem::new(Kind::Unavailable, "the answer took too long")
-                .hint("What was asked for may still be done; look before trying again.");
-            say(problem, is_review)
+            let problem = Problem::new(Kind::Unavailable, "the response took too long")
+                .hint("The request may still take effect; check before you retry.");
+            error(problem, policy)
         }
     }
 }
 
-/// True for the route that asks an agent something, which has limits of its own.
-fn is_trial(path: &str) -> bool {
-    path.starts_with("/api/agents/") && path.ends_with("/test")
+fn error(problem: Problem, policy: Policy) -> Response {
+    match policy.errors {
+        ErrorForm::Problem => problem.into_response(),
+        ErrorForm::WithSuccess => problem.without_success().into_response(),
+    }
 }
 
-fn say(problem: Problem, is_review: bool) -> Response {
-    if is_review { problem.without_success().into_response() } else { problem.into_response() }
-}
-
-/// The method, or a word for those that nobody here knows.
+/// The name of a method, or `other`.
 fn known(method: &Method) -> &str {
     match *method {
         Method::GET | Method::HEAD | Method::POST | Method::PUT | Method::PATCH | Method::DELETE | Method::OPTIONS => {

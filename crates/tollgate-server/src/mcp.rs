@@ -1,7 +1,7 @@
 //! The tools that agents call, by the Model Context Protocol: on standard input and output, or over HTTP.
 //!
 //! An agent requests a review before it reports success, reads the findings, and goes on. The tools share the code of the
-//! commands of the same name; nothing is decided here. The folders a tool may read are bounded by [`Folders`] or by the
+//! commands of the same name; nothing is decided here. The folders a tool may read are bounded by [`AllowedRoots`] or by the
 //! projects of a board, because the calling agent may have been fooled by a prompt injection.
 //!
 //! ```text
@@ -26,26 +26,26 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tollgate_core::visible::visible;
 
+mod allowed_roots;
 mod answer;
 mod arguments;
+mod concurrency;
+mod context;
 mod failure;
 mod http;
-mod means;
-mod reach;
 mod schema;
 mod shape;
 mod stdio;
 mod tools;
-mod turns;
 
-pub(crate) use http::{PATH, router};
-pub use means::{Connect, Means};
-pub use reach::Folders;
+pub use allowed_roots::AllowedRoots;
+pub use context::{Connect, ToolContext};
+pub(crate) use http::router;
 pub use stdio::serve;
 
 use answer::Answer;
+use concurrency::Concurrency;
 use tools::{Entry, Job};
-use turns::Turns;
 
 /// The number of progress notifications that may wait for a client; more are dropped.
 const STEPS: usize = 16;
@@ -59,15 +59,15 @@ const INSTRUCTIONS: &str = "tollgate reviews code changes and decides whether th
 /// The tools, for any number of clients.
 #[derive(Clone)]
 pub struct Mcp {
-    means: Arc<Means>,
-    turns: Arc<Turns>,
+    context: Arc<ToolContext>,
+    turns: Arc<Concurrency>,
 }
 
 impl Mcp {
-    /// Tools that work with these means.
+    /// Tools that work in this context.
     #[must_use]
-    pub fn new(means: Means) -> Self {
-        Self { means: Arc::new(means), turns: Arc::default() }
+    pub fn new(context: ToolContext) -> Self {
+        Self { context: Arc::new(context), turns: Arc::default() }
     }
 
     /// Calls a tool as a client does, on this thread. `None` when there is no such tool.
@@ -76,7 +76,7 @@ impl Mcp {
     #[must_use]
     pub fn call(&self, tool: &str, arguments: Value) -> Option<Value> {
         let job = Job { cancel: &CancellationToken::new(), tell: &|_| {} };
-        let answer = tools::find(tool)?.call(&self.means, arguments, &job);
+        let answer = tools::find(tool)?.call(&self.context, arguments, &job);
         serde_json::to_value(answer.into_result()).ok()
     }
 
@@ -92,12 +92,12 @@ impl Mcp {
             Ok(turn) => turn,
             Err(failure) => return Answer::from(failure),
         };
-        let means = Arc::clone(&self.means);
+        let context = Arc::clone(&self.context);
         let work = move || {
             let _turn = turn;
             // A client that does not keep up misses steps; the work does not wait for it.
             let tell = |step: String| drop(steps.try_send(step));
-            entry.call(&means, arguments, &Job { cancel: &cancel, tell: &tell })
+            entry.call(&context, arguments, &Job { cancel: &cancel, tell: &tell })
         };
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Answer::from(failure::mistake()))
     }

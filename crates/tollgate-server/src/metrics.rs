@@ -1,29 +1,43 @@
 //! Metrics in the Prometheus text format.
 //!
-//! Labels are words of ours, so there are only so many of them whatever anybody sends. A family is always there, also when
+//! Labels come from a fixed set, so no client can create time series. A family is always there, also when
 //! there is nothing of it.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tollgate_engine::forge::app_registration::EVENTS;
-
-use crate::app::Served;
-use crate::desk::Figures;
 
 mod page;
 mod process;
 mod stored;
 
 use page::{Classes, Page, Type};
+pub(crate) use stored::Figures;
 use stored::Stored;
 
 /// Upper bounds of the classes of durations, in seconds.
 const BOUNDS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
-/// Webhook events that are counted by name, beside those that an app subscribes to.
+/// Webhook events that are counted by name, besides those that an app subscribes to.
 const TOLD_TO_ALL: [&str; 3] = ["ping", "installation", "installation_repositories"];
+
+/// A request that was answered, for a log. It names the route, not the path, so it holds nothing a client wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Served {
+    /// The method.
+    pub method: String,
+    /// The route, e.g. `/api/projects/{project}`; empty when none matched.
+    pub route: String,
+    /// The status of the response.
+    pub status: u16,
+    /// The duration.
+    pub duration: Duration,
+}
+
+/// A callback for every request.
+pub type Observer = Arc<dyn Fn(&Served) + Send + Sync>;
 
 /// The counters and gauges.
 #[derive(Debug)]
@@ -209,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_leaves_its_family_and_no_value() {
+    fn an_unknown_figure_leaves_its_family_without_a_value() {
         let nothing = Metrics::new().render(&Gauges::default(), None);
         assert_eq!(families(&nothing), families(&full()));
         assert!(nothing.contains("\ntollgate_database_up 0\n"));

@@ -1,6 +1,6 @@
 //! The pages: HTML rendered here, from templates in `web/templates`, with scripts and styles from `web/assets`.
 //!
-//! A page reads what the API reads, through the desk, and does nothing: what a person does goes from a script to the API.
+//! A page only reads the board; actions go from a script to the API.
 //! Templates are compiled, so a name that does not exist does not build, and everything they show goes through one
 //! escaper ([`escape`]). On an event a script asks for a fragment, made by the same template as the page.
 //!
@@ -10,8 +10,6 @@
 //! GET /assets/3f2a9c1e/style.css        for ever
 //! ```
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::Router;
 use axum::http::{HeaderValue, header};
@@ -19,8 +17,9 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use tower_http::compression::CompressionLayer;
 
+use crate::app::Shared;
+use crate::policy::Policy;
 use crate::problem;
-use crate::routes::Shared;
 
 mod asset;
 mod board;
@@ -45,11 +44,10 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
                       trusted-types tollgate";
 
-/// The routes of the pages.
-pub(crate) fn router() -> Router<Shared> {
-    Router::new()
+/// The routes of the pages, by policy.
+pub(crate) fn routes() -> [(Policy, Router<Shared>); 3] {
+    let pages = Router::new()
         .route("/", get(home::page))
-        .route("/login", post(login::sign_in))
         .route("/projects/{project}", get(board::page))
         .route("/projects/{project}/board", get(board::columns))
         .route("/projects/{project}/columns/{place}", get(board::part))
@@ -65,10 +63,12 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/trends", get(trends::show))
         .route("/github/setup", get(|| async { Redirect::to(github::HOME) }))
         .route("/github/setup/{name}", get(github::setup))
-        .route("/github/callback", get(github::returned))
-        .merge(settings::router())
-        .route("/assets/{hash}/{name}", get(asset::get))
-        .layer(CompressionLayer::new().gzip(true))
+        .merge(settings::router());
+    let open =
+        Router::new().route("/github/callback", get(github::returned)).route("/assets/{hash}/{name}", get(asset::get));
+    let sign_in = Router::new().route("/login", post(login::sign_in));
+    let compressed = |router: Router<Shared>| router.layer(CompressionLayer::new().gzip(true));
+    [(Policy::TOKEN, compressed(pages)), (Policy::OPEN, compressed(open)), (Policy::SIGN_IN, compressed(sign_in))]
 }
 
 /// True for paths that are looked at by people, so that problems there are pages, too.
@@ -105,6 +105,6 @@ fn dressed(mut response: Response) -> Response {
 
 /// The number of the last event when a page is made; asked for before anything else, so that a script that listens from
 /// there misses nothing.
-pub(crate) fn seq(app: &Arc<crate::app::App>) -> u64 {
+pub(crate) fn seq(app: &Shared) -> u64 {
     app.hub.last_seq()
 }

@@ -1,6 +1,6 @@
-//! Errors as responses: problem documents (RFC 9457).
+//! Errors as problem documents (RFC 9457).
 //!
-//! Every response that is no success has this form, from a route, a layer, an extractor or the router.
+//! Every error response has this form: those of handlers, middleware, extractors and the router.
 //!
 //! ```json
 //! {"type": "urn:tollgate:problem:not-found", "title": "Not found", "status": 404,
@@ -10,46 +10,47 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use tollgate_engine::board::Refused;
 use tollgate_engine::failure::{self, Failure};
 use utoipa::ToSchema;
 
-/// What sort of problem it is.
+/// The kind of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The request cannot be read.
     BadRequest,
-    /// The request is not authenticated.
+    /// No credentials.
     Unauthorized,
-    /// It is not allowed from there.
+    /// Not allowed from this origin.
     Forbidden,
-    /// There is no such thing.
+    /// Not found.
     NotFound,
-    /// The path knows other methods.
+    /// The route has other methods.
     MethodNotAllowed,
-    /// The request came too slowly.
+    /// The request arrived too slowly.
     RequestTimeout,
-    /// It cannot be done to the thing as it is now.
+    /// In conflict with the current state.
     Conflict,
-    /// The thing is not any more what the client takes it for.
+    /// The revision of the client is not the current one.
     PreconditionFailed,
-    /// There is too much of it.
+    /// The body is too large.
     TooLarge,
-    /// The body is of another kind.
+    /// The body has another media type.
     UnsupportedMediaType,
-    /// The request is for another server.
+    /// The request names another host.
     Misdirected,
-    /// The request can be read, and asks for what cannot be.
+    /// The request is well-formed and invalid.
     Unprocessable,
-    /// Too often.
+    /// Rate limited.
     TooManyRequests,
-    /// We are wrong.
+    /// An internal error.
     Internal,
-    /// It may work later.
+    /// Not available now; retry later.
     Unavailable,
 }
 
 impl Kind {
-    /// The status of the answer.
+    /// The HTTP status.
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
@@ -71,7 +72,7 @@ impl Kind {
         }
     }
 
-    /// Its name, and its title for people.
+    /// Its name in the type, and its title.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::BadRequest => ("bad-request", "Bad request"),
@@ -113,21 +114,21 @@ pub struct Problem {
     "hint": "List them with `GET /api/projects`."
 }))]
 pub struct Document<'a> {
-    /// What sort of problem it is, as a name that does not change.
+    /// The kind of the problem, as a stable name.
     #[serde(rename = "type")]
     kind: String,
-    /// What sort of problem it is, to people.
+    /// The kind of the problem, for people.
     title: &'a str,
-    /// The status of the answer.
+    /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// The message.
+    /// The error message.
     detail: &'a str,
-    /// What to do next.
+    /// A hint how to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     hint: Option<&'a str>,
-    /// False, where the answer to success would say `true`.
+    /// `false`, where a successful response has `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     success: Option<bool>,
@@ -140,14 +141,19 @@ impl Problem {
         Self { kind, detail: detail.into(), hint: None, retry_after_seconds: None, says_no_success: false }
     }
 
-    /// Says what to do next.
+    /// A problem with the message and the hint of a failure.
+    pub(crate) fn of(kind: Kind, Failure { message, hint, .. }: Failure) -> Self {
+        Self { hint, ..Self::new(kind, message) }
+    }
+
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Says when it is worth to try again.
+    /// Sets `Retry-After`.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after_seconds = Some(seconds);
@@ -161,12 +167,12 @@ impl Problem {
         self
     }
 
-    /// The kind, the message and the hint, for people.
+    /// Title, message and hint, for people.
     pub(crate) fn in_words(&self) -> (&'static str, String, Option<String>) {
         (self.kind.names().1, self.detail.clone(), self.hint.clone())
     }
 
-    /// What sort it is.
+    /// The kind.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
@@ -189,7 +195,7 @@ impl Problem {
 }
 
 impl From<Failure> for Problem {
-    /// A failure of the engine as a response. Internal errors are not explained to clients.
+    /// A failure of the engine as an error response.
     fn from(failure: Failure) -> Self {
         let kind = match failure.kind {
             failure::Kind::User => Kind::Unprocessable,
@@ -197,9 +203,26 @@ impl From<Failure> for Problem {
             failure::Kind::External => Kind::Unavailable,
             failure::Kind::Internal => Kind::Internal,
         };
-        let mut problem = Self::new(kind, failure.message);
-        problem.hint = failure.hint;
-        problem
+        Self::of(kind, failure)
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::NoProject(id) => Self::new(Kind::NotFound, format!("there is no project {id}"))
+                .hint("List them with `GET /api/projects`."),
+            Refused::NoFeature(id) => Self::new(Kind::NotFound, format!("there is no feature `{id}`")),
+            Refused::NoReview(number) => Self::new(Kind::NotFound, format!("iteration {number} has no review")),
+            refused @ Refused::NoFinding(_) => Self::of(Kind::NotFound, refused.into_failure()),
+            Refused::Illegal(illegal) => Self::new(Kind::Conflict, illegal.to_string()),
+            Refused::Stale(rev) => {
+                let detail = format!("it was changed in the meantime, and is at revision {rev}");
+                Self::new(Kind::PreconditionFailed, detail).hint("Read it again, and repeat the change.")
+            }
+            Refused::Invalid(why) => Self::new(Kind::Unprocessable, why),
+            Refused::Failure(failure) => failure.into(),
+        }
     }
 }
 
@@ -214,39 +237,47 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after_seconds {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        // For middleware that renders it otherwise.
+        // Pages render the problem from here.
         response.extensions_mut().insert(self);
         response
     }
 }
 
-/// The request has no credentials, or wrong ones.
+/// Missing or wrong credentials.
 #[must_use]
 pub fn unauthorized() -> Problem {
     Problem::new(Kind::Unauthorized, "this needs the server's token")
         .hint("Send `Authorization: Bearer TOKEN`, or sign in with `POST /api/auth/login`.")
 }
 
-/// There is nothing at this path.
+/// No route has this path.
 #[must_use]
 pub fn no_such_path() -> Problem {
     Problem::new(Kind::NotFound, "there is nothing at this path").hint("`GET /api/openapi.json` lists every path.")
 }
 
-/// The path is there, and does not know the method.
+/// The route does not have this method.
 #[must_use]
 pub fn no_such_method() -> Problem {
     Problem::new(Kind::MethodNotAllowed, "this path does not know the method")
         .hint("The header `Allow` lists those it knows.")
 }
 
-/// A part of the program gave up.
+/// A panic or a lost task.
 #[must_use]
 pub fn internal() -> Problem {
-    Problem::new(Kind::Internal, "the server made a mistake").hint("The server's log says more.")
+    Problem::new(Kind::Internal, "internal error").hint("The server's log says more.")
 }
 
-/// There is no room for it now.
+/// A refusal that depends on the state of the thing: invalid now means in conflict with that state.
+pub(crate) fn conflict(refused: Refused) -> Problem {
+    match refused {
+        Refused::Invalid(why) => Problem::new(Kind::Conflict, why),
+        refused => refused.into(),
+    }
+}
+
+/// The server is overloaded.
 #[must_use]
 pub fn busy(what: &str) -> Problem {
     Problem::new(Kind::Unavailable, format!("the server is busy: {what}")).hint("Try again shortly.").retry_after(1)

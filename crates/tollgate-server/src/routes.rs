@@ -1,28 +1,21 @@
-//! The routes, one file per thing they are about, and the description of them all.
-
-use std::sync::Arc;
+//! The routes of the API, one file for each kind of resource, with their OpenAPI description.
 
 use axum::Router;
-use axum::middleware;
-use utoipa::OpenApi;
+use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
-use crate::layer;
-use crate::mcp;
-use crate::pages;
-use crate::problem::{self, Problem};
-use crate::serve::Connections;
+use crate::app::Shared;
+use crate::policy::Policy;
 
-mod acts;
+pub(crate) mod acts;
 pub(crate) mod auth;
 mod criteria;
 mod describe;
 mod events;
 mod export;
 mod features;
-mod github;
+pub(crate) mod github;
 mod health;
 mod iterations;
 mod jobs;
@@ -35,44 +28,39 @@ mod setup;
 pub(crate) mod trends;
 pub(crate) mod webhook;
 
-pub(crate) use github::Pending;
-pub(crate) use webhook::Room;
-
-/// What routes are given.
-pub(crate) type Shared = Arc<App>;
-
-/// All routes, and what they say about themselves.
-pub(crate) fn router(app: &Shared, connections: &Arc<Connections>) -> (Router, utoipa::openapi::OpenApi) {
-    let (router, api) = described().split_for_parts();
-    let document = describe::Document::new(&api);
-    let router = router
-        .merge(pages::router())
-        .merge(mcp::router(app, app.mcp.clone()))
-        .fallback(no_such_path)
-        .method_not_allowed_fallback(no_such_method)
-        .layer(middleware::from_fn_with_state(Arc::clone(app), layer::around))
-        .layer(axum::Extension(document))
-        .layer(axum::Extension(Arc::clone(connections)))
-        .with_state(Arc::clone(app));
-    (router, api)
+/// The routes of the API by policy, and their description as it is sent.
+pub(crate) fn api() -> (Vec<(Policy, Router<Shared>)>, describe::Document) {
+    let groups = groups().into_iter().map(|(policy, group)| (policy, group.split_for_parts().0)).collect();
+    (groups, describe::Document::new(&openapi()))
 }
 
-/// The description of the API, as `GET /api/openapi.json` gives it.
+/// The description of the API, as `GET /api/openapi.json` returns it.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    described().split_for_parts().1
+    let whole = OpenApiRouter::with_openapi(describe::Description::openapi());
+    let groups = groups().into_iter().map(|(policy, group)| describe::with_errors(group, policy));
+    describe::with_credentials(groups.fold(whole, OpenApiRouter::merge)).split_for_parts().1
 }
 
-fn described() -> OpenApiRouter<Shared> {
-    let router = OpenApiRouter::with_openapi(describe::Description::openapi())
-        .routes(routes!(health::alive))
-        .routes(routes!(health::ready))
+/// The routes by policy.
+fn groups() -> [(Policy, OpenApiRouter<Shared>); 7] {
+    [
+        (Policy::TOKEN, resources()),
+        (Policy::OPEN, OpenApiRouter::new().routes(routes!(health::alive)).routes(routes!(health::ready))),
+        (Policy::SIGN_IN, OpenApiRouter::new().routes(routes!(auth::login))),
+        (Policy::EVENTS, OpenApiRouter::new().routes(routes!(events::events))),
+        (Policy::SIGNATURE, OpenApiRouter::new().routes(routes!(webhook::github))),
+        (Policy::SLOW, OpenApiRouter::new().routes(routes!(setup::test_agent))),
+        (Policy::REVIEW, OpenApiRouter::new().routes(routes!(review::generate))),
+    ]
+}
+
+fn resources() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
         .routes(routes!(health::metrics))
         .routes(routes!(describe::openapi_json))
-        .routes(routes!(auth::login))
         .routes(routes!(auth::logout))
         .routes(routes!(auth::rotate))
-        .routes(routes!(events::events))
         .routes(routes!(events::ticket))
         .routes(routes!(projects::list, projects::add))
         .routes(routes!(projects::show, projects::remove))
@@ -110,22 +98,10 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(settings::agents))
         .routes(routes!(setup::preview))
         .routes(routes!(setup::check_prompts))
-        .routes(routes!(setup::test_agent))
         .routes(routes!(setup::load_demo, setup::remove_demo))
         .routes(routes!(github::show))
         .routes(routes!(github::begin))
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::retry))
         .routes(routes!(jobs::cancel))
-        .routes(routes!(webhook::github))
-        .routes(routes!(review::generate));
-    describe::complete(router)
-}
-
-async fn no_such_path() -> Problem {
-    problem::no_such_path()
-}
-
-async fn no_such_method() -> Problem {
-    problem::no_such_method()
 }

@@ -1,9 +1,9 @@
-//! The server itself: a listener, its connections, and how they end.
+//! The server: listener, connections, graceful shutdown.
 //!
-//! Each connection has limits of its own (head, body, answer, stalls), and there are only so many. When they are used
-//! up, the oldest that does nothing has to go, those first who never showed a token; when all are busy, a new one is
-//! told so. On shutdown no connection is accepted, running requests are answered, listeners get a close frame, and after a while
-//! the remaining connections are cut.
+//! Each connection has limits of its own (head, body, response, stalls), and their number is bounded. At the bound the
+//! oldest idle connection is closed, unauthenticated ones first; when all are busy, a new one gets 503. At shutdown the
+//! listener stops, running requests are finished, listeners get a goodbye frame, and after a grace period the remaining
+//! connections are closed.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,24 +22,28 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tollgate_engine::board::Board;
 use tollgate_engine::failure::{Failure, Kind};
 use tower::Service as _;
 
 use crate::access::Access;
 use crate::access::token::Token;
-use crate::app::{App, Limits, Observer};
-use crate::desk::Desk;
+use crate::agents::Agents;
+use crate::app::App;
+use crate::connections::{Busy, Connection, Connections};
+use crate::delivery_limits::DeliveryLimits;
 use crate::events::{EventLog, Hub};
 use crate::guard::Names;
+use crate::limits::Limits;
 use crate::mcp::Mcp;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Observer};
+use crate::pending_apps::PendingApps;
 use crate::problem;
-use crate::routes;
+use crate::router;
+use crate::webhook::Webhook;
 
-mod connections;
 mod stream;
 
-pub(crate) use connections::{Busy, Connections, Held};
 use stream::Stream;
 
 /// How long requests that are on their way may still arrive when the server ends.
@@ -64,8 +68,12 @@ pub struct ServerConfig {
     pub limits: Limits,
     /// Called with every request that was served.
     pub observer: Option<Observer>,
-    /// The tools that agents may call at `/mcp`, if they may.
+    /// The MCP tools that are served at `/mcp`, if any.
     pub mcp: Option<Mcp>,
+    /// Whether webhook deliveries are accepted; set while the server runs.
+    pub webhook: Arc<Webhook>,
+    /// The organization that is to own a new GitHub App, if given.
+    pub organization: Option<String>,
 }
 
 impl ServerConfig {
@@ -80,6 +88,8 @@ impl ServerConfig {
             limits: Limits::default(),
             observer: None,
             mcp: None,
+            webhook: Arc::default(),
+            organization: None,
         }
     }
 }
@@ -89,13 +99,14 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     app: Arc<App>,
+    mcp: Option<Mcp>,
     connections: Arc<Connections>,
 }
 
 /// Serves until `shutdown` is cancelled, on a runtime of its own. `on_ready` is told the address.
 pub fn serve(
     config: ServerConfig,
-    desk: Arc<dyn Desk>,
+    board: Board,
     log: Arc<dyn EventLog>,
     on_ready: impl FnOnce(SocketAddr),
     shutdown: CancellationToken,
@@ -108,7 +119,7 @@ pub fn serve(
         .build()
         .map_err(|problem| Failure::new(Kind::External, format!("cannot start the server's threads: {problem}")))?;
     runtime.block_on(async {
-        let server = Server::bind(config, desk, log)?;
+        let server = Server::bind(config, board, log)?;
         on_ready(server.address());
         server.run(shutdown).await;
         Ok::<_, Failure>(())
@@ -120,14 +131,14 @@ pub fn serve(
 
 impl Server {
     /// Begins to listen. Must be called within a runtime.
-    pub fn bind(config: ServerConfig, desk: Arc<dyn Desk>, log: Arc<dyn EventLog>) -> Result<Self, Failure> {
+    pub fn bind(config: ServerConfig, board: Board, log: Arc<dyn EventLog>) -> Result<Self, Failure> {
         let listener = listen(config.listen).map_err(|problem| cannot_listen(config.listen, &problem))?;
         let address = listener.local_addr().map_err(|problem| cannot_listen(config.listen, &problem))?;
         let mut limits = config.limits;
         limits.connections = limits.connections.min(room_for_connections());
         limits.listeners = limits.listeners.min(limits.connections * 3 / 4).max(1);
         let app = Arc::new(App {
-            desk,
+            board,
             hub: Hub::start(log)?,
             access: Access::new(config.token, config.token_file, address.port()),
             names: Names::new(address.port(), &config.names),
@@ -135,15 +146,18 @@ impl Server {
             address,
             metrics: Metrics::new(),
             calls: Arc::new(Semaphore::new(limits.calls)),
-            deliveries: routes::Room::new(&limits),
-            pending: routes::Pending::default(),
+            deliveries: DeliveryLimits::new(&limits),
+            webhook: config.webhook,
+            pending: PendingApps::default(),
+            organization: config.organization,
+            agents: Agents::default(),
+            previews: tokio::sync::Mutex::default(),
             observer: config.observer,
-            mcp: config.mcp,
             closing: CancellationToken::new(),
             limits,
         });
         let connections = Arc::new(Connections::new(app.limits.connections));
-        Ok(Self { listener, address, app, connections })
+        Ok(Self { listener, address, app, mcp: config.mcp, connections })
     }
 
     /// Where it listens.
@@ -154,7 +168,7 @@ impl Server {
 
     /// Serves until `shutdown` is cancelled, then drains running requests within a bound.
     pub async fn run(self, shutdown: CancellationToken) {
-        let router = routes::router(&self.app, &self.connections).0;
+        let router = router::router(&self.app, self.mcp.clone(), &self.connections);
         loop {
             tokio::select! {
                 biased;
@@ -168,8 +182,8 @@ impl Server {
         }
         self.app.closing.cancel();
         let Self { listener, app, connections, .. } = self;
-        // Clients in the accept queue have connected already, and may have sent something. The system is asked for them,
-        // since the runtime may not have heard of the last ones yet.
+        // Clients in the accept queue are connected already and may have sent a request. The system is asked for them,
+        // because the runtime may not have seen the last ones yet.
         if let Ok(listener) = listener.into_std() {
             while let Ok((tcp, _)) = listener.accept() {
                 let tcp = tcp.set_nonblocking(true).and_then(|()| TcpStream::from_std(tcp));
@@ -187,44 +201,44 @@ fn admit(tcp: TcpStream, router: &Router, app: &Arc<App>, connections: &Arc<Conn
     // Small frames are sent when they are there.
     let _ = tcp.set_nodelay(true);
     match connections.admit() {
-        Some(held) => {
-            tokio::spawn(serve_connection(tcp, router.clone(), Arc::clone(app), held));
+        Some(connection) => {
+            tokio::spawn(serve_connection(tcp, router.clone(), Arc::clone(app), connection));
         }
         None => refuse(&tcp),
     }
 }
 
 /// Answers the requests of one connection.
-async fn serve_connection(tcp: TcpStream, router: Router, app: Arc<App>, held: Arc<Held>) {
+async fn serve_connection(tcp: TcpStream, router: Router, app: Arc<App>, connection: Arc<Connection>) {
     // A connection that says nothing costs a task and no buffers. Peeked, since `readable` may come too early.
     let mut first = [0];
     tokio::select! {
         peeked = tcp.peek(&mut first) => if !matches!(peeked, Ok(1)) { return },
-        () = held.cut_off() => return,
+        () = connection.cut_off() => return,
         () = tokio::time::sleep(app.limits.head) => return,
         () = grace(&app) => return,
     }
     // On the heap, because it is large and most connections of a flood never get here.
-    Box::pin(talk(tcp, router, app, held)).await;
+    Box::pin(talk(tcp, router, app, connection)).await;
 }
 
-async fn talk(tcp: TcpStream, router: Router, app: Arc<App>, held: Arc<Held>) {
+async fn talk(tcp: TcpStream, router: Router, app: Arc<App>, connection: Arc<Connection>) {
     let io = TokioIo::new(Stream::new(tcp, app.limits.stall));
     let service = {
-        let held = Arc::clone(&held);
-        service_fn(move |request: Request<Incoming>| answer(request, router.clone(), Arc::clone(&held)))
+        let connection = Arc::clone(&connection);
+        service_fn(move |request: Request<Incoming>| answer(request, router.clone(), Arc::clone(&connection)))
     };
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(app.limits.head).max_headers(100).max_buf_size(64 * 1024);
-    let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
+    let mut serving = pin!(builder.serve_connection(io, service).with_upgrades());
     tokio::select! {
-        _ = connection.as_mut() => return,
-        () = held.cut_off() => return,
-        () = grace(&app) => connection.as_mut().graceful_shutdown(),
+        _ = serving.as_mut() => return,
+        () = connection.cut_off() => return,
+        () = grace(&app) => serving.as_mut().graceful_shutdown(),
     }
     tokio::select! {
-        _ = connection => {}
-        () = held.cut_off() => {}
+        _ = serving => {}
+        () = connection.cut_off() => {}
     }
 }
 
@@ -237,10 +251,10 @@ async fn grace(app: &App) {
 async fn answer(
     mut request: Request<Incoming>,
     mut router: Router,
-    held: Arc<Held>,
+    connection: Arc<Connection>,
 ) -> Result<Response<Body>, std::convert::Infallible> {
-    let busy = Busy::new(&held);
-    request.extensions_mut().insert(held);
+    let busy = Busy::new(&connection);
+    request.extensions_mut().insert(connection);
     let response = router.call(request.map(Body::new)).await?;
     // Busy until the last byte of the answer is on its way.
     Ok(response.map(|body| {

@@ -1,17 +1,44 @@
-//! Projects, features and reviews as clients get them: JSON with the names that `feature.json` has.
+//! JSON bodies of projects, features and reviews, with the names that `feature.json` has.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use tollgate_core::board::machine::State;
-use tollgate_core::board::{Compliance, Iteration, Met, Remark};
-use tollgate_engine::board::iso;
-use tollgate_engine::store::board::{Counts, Progress};
+use tollgate_core::board::{Compliance, Document, FeatureId, Iteration, Met, Remark};
+use tollgate_engine::board::folder::Broken;
+use tollgate_engine::board::{Board, Refused, iso};
+use tollgate_engine::failure::Failure;
+use tollgate_engine::store::board::{Card, Counts, FeatureRow, Progress, ProjectRow};
 use utoipa::ToSchema;
 
-use crate::desk::setup::UsedPrompts;
-use crate::desk::{Broken, Card, Feature, Page, Project, Prompts, PromptsInForce};
-
+pub(crate) mod preview;
+pub(crate) mod prompt;
+pub(crate) mod record;
+pub(crate) mod request;
 pub(crate) mod review;
 pub(crate) mod trend;
+
+/// A feature as the API returns it.
+#[must_use]
+pub fn feature_json(row: FeatureRow, max_iterations: u32) -> Value {
+    json!(FeatureBody::new(row, max_iterations))
+}
+
+/// A feature of a list as the API returns it.
+#[must_use]
+pub fn card_json(card: Card, max_iterations: u32) -> Value {
+    json!(CardBody::new(card, max_iterations))
+}
+
+/// A review as the API returns it.
+#[must_use]
+pub fn iteration_json(iteration: &Iteration) -> Value {
+    json!(IterationBody::from(iteration))
+}
+
+/// A project as the API returns it.
+pub fn project_json(board: &Board, row: ProjectRow) -> Result<Value, Failure> {
+    Ok(json!(ProjectBody::read(board, row)?))
+}
 
 /// A project.
 #[derive(Debug, Serialize, ToSchema)]
@@ -19,41 +46,55 @@ pub(crate) mod trend;
 #[schema(as = Project)]
 pub(crate) struct ProjectBody {
     /// Its number.
-    id: u64,
-    /// What it is called.
+    #[schema(minimum = 0)]
+    pub(crate) id: i64,
+    /// Its name.
     #[schema(example = "Shop")]
-    name: String,
+    pub(crate) name: String,
     /// Its folder.
     #[schema(example = "/home/me/shop")]
-    path: String,
-    /// How many features it has.
-    features: u64,
+    pub(crate) path: String,
+    /// The number of its features.
+    pub(crate) features: u64,
     /// Features whose files cannot be read.
-    broken: Vec<Broken>,
+    pub(crate) broken: Vec<BrokenBody>,
 }
 
-impl From<Project> for ProjectBody {
-    fn from(project: Project) -> Self {
-        Self {
-            id: project.id,
-            name: project.name,
-            path: project.path.to_string_lossy().into_owned(),
-            features: project.n_features,
-            broken: project.broken,
-        }
+impl ProjectBody {
+    /// A project with the number of its features and its broken folders.
+    pub(crate) fn read(board: &Board, row: ProjectRow) -> Result<Self, Failure> {
+        let counts = board.database().column_counts(row.id)?;
+        Ok(Self {
+            id: row.id,
+            name: row.name,
+            path: row.path.to_string_lossy().into_owned(),
+            features: counts.iter().map(|(_, n)| *n as u64).sum(),
+            broken: board.broken(row.id).into_iter().map(BrokenBody::from).collect(),
+        })
+    }
+}
+
+/// A feature whose file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Broken)]
+pub(crate) struct BrokenBody {
+    /// The name of its folder.
+    pub(crate) folder: String,
+    /// Why it cannot be read.
+    pub(crate) problem: String,
+}
+
+impl From<Broken> for BrokenBody {
+    fn from(broken: Broken) -> Self {
+        Self { folder: broken.name, problem: broken.why }
     }
 }
 
 /// All projects.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Projects {
-    projects: Vec<ProjectBody>,
-}
-
-impl From<Vec<Project>> for Projects {
-    fn from(projects: Vec<Project>) -> Self {
-        Self { projects: projects.into_iter().map(ProjectBody::from).collect() }
-    }
+    pub(crate) projects: Vec<ProjectBody>,
 }
 
 /// Where the review of a feature stands.
@@ -66,7 +107,7 @@ pub(crate) struct CodeReviewSpec {
     /// The iteration that is worked on or was last; 0 before the first.
     current_iteration: u32,
     /// How many rounds there are before a person decides.
-    max_iterations: u32,
+    pub(crate) max_iterations: u32,
 }
 
 /// Why a feature waits for a person.
@@ -86,113 +127,126 @@ pub(crate) struct Paused {
 #[schema(as = Feature)]
 pub(crate) struct FeatureBody {
     /// Its name.
-    #[schema(example = "feature-1767960000000-x7k2m9qpa")]
-    id: String,
+    #[serde(serialize_with = "as_text")]
+    #[schema(value_type = String, example = "feature-1767960000000-x7k2m9qpa")]
+    pub(crate) id: FeatureId,
     /// A short title; may be empty.
     #[schema(example = "Add login")]
-    title: String,
-    /// What is wanted.
-    description: String,
+    pub(crate) title: String,
+    /// The description.
+    pub(crate) description: String,
     /// The specification, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    spec: Option<String>,
+    pub(crate) spec: Option<String>,
     /// The group it is shown in.
-    category: String,
+    pub(crate) category: String,
     /// 1 is the most urgent, 3 the least.
-    priority: u8,
+    pub(crate) priority: u8,
     /// Its column: `backlog`, `in_progress`, `code_review`, `pipeline_…`, `waiting_approval`, `verified`, `completed`, or
     /// a word of another program.
     #[schema(example = "code_review")]
-    status: String,
-    /// The work that is owed to it: `nothing`, `queued`, `implementing`, `committing`, `reviewing`, `stepping` or
+    pub(crate) status: String,
+    /// Its queued or running work: `nothing`, `queued`, `implementing`, `committing`, `reviewing`, `stepping` or
     /// `committing_step`.
     #[schema(example = "reviewing")]
-    work: &'static str,
+    pub(crate) work: &'static str,
     /// Why it waits for a person, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    paused: Option<Paused>,
+    pub(crate) paused: Option<Paused>,
     /// Where its review stands.
-    code_review_spec: CodeReviewSpec,
+    pub(crate) code_review_spec: CodeReviewSpec,
     /// The commit of the current iteration.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    commit: Option<String>,
-    /// True when a person looks at it in the end.
-    skip_tests: bool,
+    pub(crate) commit: Option<String>,
+    /// True when it requires manual approval.
+    pub(crate) skip_tests: bool,
     /// Features that have to be done before it.
-    dependencies: Vec<String>,
+    pub(crate) dependencies: Vec<String>,
     /// The model that works on it, if it is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    model: Option<String>,
+    pub(crate) model: Option<String>,
     /// The branch it is worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    branch_name: Option<String>,
+    pub(crate) branch_name: Option<String>,
     /// Its work tree, once there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    worktree_path: Option<String>,
-    /// What went wrong last.
+    pub(crate) worktree_path: Option<String>,
+    /// The last error.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    error: Option<String>,
+    pub(crate) error: Option<String>,
     /// Why its file cannot be read, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    broken: Option<String>,
-    /// What it has cost, in US dollars.
-    cost_usd: f64,
+    pub(crate) broken: Option<String>,
+    /// Its cost in US dollars.
+    pub(crate) cost_usd: f64,
     /// How many tokens it took.
-    tokens: u64,
+    pub(crate) tokens: u64,
     /// Grows with every change; the header `ETag` of this one feature.
-    rev: u64,
-    /// When it was made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    created_at: Option<String>,
-    /// When it was last changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    updated_at: Option<String>,
+    pub(crate) rev: u64,
+    /// The time it was added.
+    pub(crate) created_at: String,
+    /// The time of its last change.
+    pub(crate) updated_at: String,
+    /// Its state, for pages.
+    #[serde(skip)]
+    pub(crate) state: State,
 }
 
 impl FeatureBody {
-    /// The whole feature.
-    pub(crate) fn whole(feature: Feature) -> Self {
+    /// A stored feature with the number of rounds that the settings allow.
+    pub(crate) fn new(row: FeatureRow, max_iterations: u32) -> Self {
+        // A file that cannot be read any more leaves the document that was last read.
+        let document = Document::parse(&row.document).ok();
+        let text = |read: fn(&Document) -> Option<String>| document.as_ref().and_then(read);
         Self {
-            code_review_spec: CodeReviewSpec::of(&feature.state, feature.max_iterations),
-            paused: Paused::of(&feature.state),
-            status: feature.state.status.to_string(),
-            work: feature.state.work.as_str(),
-            commit: feature.state.commit,
-            id: feature.id.to_string(),
-            title: feature.title,
-            description: feature.description,
-            spec: feature.spec,
-            category: feature.category,
-            priority: feature.priority,
-            skip_tests: feature.skip_tests,
-            dependencies: feature.dependencies,
-            model: feature.model,
-            branch_name: feature.branch,
-            worktree_path: feature.worktree.map(|path| path.to_string_lossy().into_owned()),
-            error: feature.error,
-            broken: feature.broken,
-            cost_usd: feature.cost_usd,
-            tokens: feature.n_tokens,
-            rev: feature.rev,
-            created_at: feature.created_at,
-            updated_at: feature.updated_at,
+            code_review_spec: CodeReviewSpec::of(&row.state, max_iterations),
+            paused: Paused::of(&row.state),
+            status: row.state.status.to_string(),
+            work: row.state.work.as_str(),
+            commit: row.state.commit.clone(),
+            id: row.id,
+            title: row.facts.title,
+            description: text(|document| Some(document.description())).unwrap_or_default(),
+            spec: text(Document::spec),
+            category: text(Document::category).unwrap_or_else(|| "Uncategorized".to_owned()),
+            priority: u8::try_from(row.facts.priority).unwrap_or(2),
+            skip_tests: document.as_ref().is_none_or(Document::skip_tests),
+            dependencies: row.facts.dependencies,
+            model: text(Document::model),
+            branch_name: row.branch,
+            worktree_path: row.worktree.map(|path| path.to_string_lossy().into_owned()),
+            error: row.problem,
+            broken: row.broken,
+            cost_usd: row.cost_usd,
+            tokens: row.n_tokens,
+            rev: row.rev,
+            created_at: iso(row.created_ms),
+            updated_at: iso(row.updated_ms),
+            state: row.state,
         }
+    }
+
+    /// Reads a feature.
+    pub(crate) fn read(board: &Board, project: i64, id: &FeatureId) -> Result<Self, Refused> {
+        Ok(Self::new(board.feature(project, id)?, board.settings().pipeline.rounds))
     }
 
     /// The header that names this state of the feature.
     pub(crate) fn etag(&self) -> String {
         format!("\"{}\"", self.rev)
     }
+}
+
+fn as_text<S: serde::Serializer>(id: &FeatureId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(id.as_str())
 }
 
 impl Paused {
@@ -218,12 +272,12 @@ pub(crate) struct CardBody {
     /// A short title; may be empty.
     #[schema(example = "Add login")]
     title: String,
-    /// The first line of what is wanted.
+    /// The first line of the description.
     first_line: String,
     /// Its column, as in the feature itself.
     #[schema(example = "code_review")]
     status: String,
-    /// The work that is owed to it, as in the feature itself.
+    /// Its queued or running work, as in the feature itself.
     #[schema(example = "reviewing")]
     work: &'static str,
     /// Why it waits for a person, if it does.
@@ -261,9 +315,9 @@ pub(crate) struct CardBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     since_last_review: Option<ProgressBody>,
-    /// What it has cost, in US dollars.
+    /// Its cost in US dollars.
     cost_usd: f64,
-    /// What went wrong last.
+    /// The last error.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     problem: Option<String>,
@@ -277,7 +331,7 @@ pub(crate) struct CardBody {
     created_at: String,
     /// When it was last changed.
     updated_at: String,
-    /// Since when it is where it is: its column, the work that is owed to it, what it waits for.
+    /// The time of the last change of its column, work or pause.
     since: String,
 }
 
@@ -298,12 +352,13 @@ pub(crate) struct CountsBody {
     medium: u32,
     low: u32,
     nit: u32,
-    /// Those that came too late to count.
+    /// Late findings, which do not count.
     late: u32,
 }
 
-impl From<Card> for CardBody {
-    fn from(Card { card, max_iterations }: Card) -> Self {
+impl CardBody {
+    /// A stored card with the number of rounds that the settings allow.
+    pub(crate) fn new(card: Card, max_iterations: u32) -> Self {
         let Counts { critical, high, medium, low, nit, late } = card.counts;
         let progress = |progress: Progress| ProgressBody { new: progress.n_new, resolved: progress.n_resolved };
         Self {
@@ -338,19 +393,13 @@ impl From<Card> for CardBody {
 /// Some features.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Features {
-    features: Vec<CardBody>,
+    pub(crate) features: Vec<CardBody>,
     /// How many there are that fit the question.
-    total: u64,
+    pub(crate) total: u64,
     /// To be given as `after`, when there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    next: Option<String>,
-}
-
-impl From<Page<Card>> for Features {
-    fn from(page: Page<Card>) -> Self {
-        Self { features: page.items.into_iter().map(CardBody::from).collect(), total: page.total, next: page.next }
-    }
+    pub(crate) next: Option<String>,
 }
 
 /// One remark of a review.
@@ -365,7 +414,7 @@ pub(crate) struct Finding {
     /// A short title.
     #[schema(example = "Missing password validation")]
     title: String,
-    /// What is wrong.
+    /// The description.
     description: String,
     /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -412,13 +461,13 @@ impl From<&Remark> for Finding {
     }
 }
 
-/// Something that was asked for, and whether it is there.
+/// An acceptance criterion, and whether it is met.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CriterionBody {
     /// Its name within the feature.
     #[schema(example = "C1")]
     id: String,
-    /// What is asked for.
+    /// The criterion.
     text: String,
     /// `met`, `not_met` or `unclear`.
     #[schema(example = "not_met")]
@@ -472,19 +521,19 @@ pub(crate) struct IterationBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     git_commit_hash: Option<String>,
-    /// What it was compared with.
+    /// The base commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     base_commit: Option<String>,
-    /// What counts, worst first.
+    /// Findings that count, worst first.
     findings: Vec<Finding>,
-    /// What was said too late to reject.
+    /// Findings that came too late to reject.
     late: Vec<Finding>,
-    /// What was asked for, and whether it is there.
+    /// Acceptance criteria, and whether they are met.
     compliance: Vec<CriterionBody>,
     /// One or two sentences.
     overall_summary: String,
-    /// What must be fixed, or why there is no answer.
+    /// The reason of a rejection or a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     rejection_reason: Option<String>,
@@ -540,45 +589,6 @@ pub(crate) struct Iterations {
     pub(crate) iterations: Vec<IterationBody>,
 }
 
-/// The prompts of code reviews.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PromptsBody {
-    /// What is stored at this level.
-    code_review: Prompts,
-    /// What is used where nothing is enabled.
-    defaults: PromptDefaults,
-    /// What is odd about what is stored.
-    notes: Vec<String>,
-    /// The same as the header `ETag`: another number for other prompts.
-    revision: u64,
-    /// What reviews are made with, and where it comes from.
-    used: UsedPrompts,
-}
-
-/// The prompts that are used where nothing is enabled.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PromptDefaults {
-    review_system_prompt: String,
-    review_prompt_template: String,
-}
-
-impl From<PromptsInForce> for PromptsBody {
-    fn from(prompts: PromptsInForce) -> Self {
-        Self {
-            code_review: prompts.own,
-            defaults: PromptDefaults {
-                review_system_prompt: prompts.default_system,
-                review_prompt_template: prompts.default_template,
-            },
-            notes: prompts.notes,
-            revision: prompts.revision,
-            used: prompts.used,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
@@ -589,7 +599,7 @@ mod tests {
 
     use super::*;
 
-    fn feature() -> Feature {
+    fn feature() -> FeatureRow {
         let state = State {
             status: Status::InProgress,
             pause: Some(Pause::MaxIterations),
@@ -597,42 +607,43 @@ mod tests {
             iteration: 3,
             ..State::new()
         };
-        Feature {
+        let document = r#"{"description":"Users can sign in","spec":"long","category":"Core","skipTests":true}"#;
+        FeatureRow {
+            project: 1,
             id: FeatureId::parse("login").unwrap(),
-            title: "Add login".to_owned(),
-            description: "x".repeat(400),
-            spec: Some("long".to_owned()),
-            category: "Core".to_owned(),
-            priority: 2,
-            skip_tests: true,
-            dependencies: vec![],
-            model: None,
-            branch: Some("feature/login".to_owned()),
+            rev: 9,
+            projected_rev: 9,
             state,
-            max_iterations: 3,
-            worktree: None,
-            error: None,
+            facts: Facts { title: "Add login".to_owned(), priority: 2, ..Facts::default() },
+            document: document.as_bytes().to_vec(),
+            file_hash: None,
             broken: None,
+            branch: Some("feature/login".to_owned()),
+            target: None,
+            base: None,
+            worktree: None,
+            problem: None,
+            note: None,
+            hook_output: None,
             cost_usd: 0.5,
             n_tokens: 1200,
-            rev: 9,
-            created_at: None,
-            updated_at: None,
+            created_ms: 1_767_968_500_000,
+            updated_ms: 1_767_968_520_000,
         }
     }
 
     #[test]
     fn a_feature_has_the_names_of_its_file() {
-        let whole = FeatureBody::whole(Feature { description: "Users can sign in".to_owned(), ..feature() });
+        let whole = FeatureBody::new(feature(), 3);
         assert_eq!(whole.etag(), "\"9\"");
-        assert_snapshot!(serde_json::to_string(&whole).unwrap(), @r#"{"id":"login","title":"Add login","description":"Users can sign in","spec":"long","category":"Core","priority":2,"status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"the iteration limit was reached"},"codeReviewSpec":{"status":"rejected","currentIteration":3,"maxIterations":3},"skipTests":true,"dependencies":[],"branchName":"feature/login","costUsd":0.5,"tokens":1200,"rev":9}"#);
+        assert_snapshot!(serde_json::to_string(&whole).unwrap(), @r#"{"id":"login","title":"Add login","description":"Users can sign in","spec":"long","category":"Core","priority":2,"status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"the iteration limit was reached"},"codeReviewSpec":{"status":"rejected","currentIteration":3,"maxIterations":3},"skipTests":true,"dependencies":[],"branchName":"feature/login","costUsd":0.5,"tokens":1200,"rev":9,"createdAt":"2026-01-09T14:21:40.000Z","updatedAt":"2026-01-09T14:22:00.000Z"}"#);
     }
 
     #[test]
     fn a_list_has_cards_without_texts() {
         let feature = feature();
         let facts = Facts {
-            title: feature.title,
+            title: feature.facts.title,
             first_line: "Users can".to_owned(),
             priority: 2,
             dependencies: vec!["done".to_owned(), "open".to_owned()],
@@ -640,7 +651,7 @@ mod tests {
             ..Facts::default()
         };
         let open = Blocker { id: FeatureId::parse("open").unwrap(), title: String::new() };
-        let card = tollgate_engine::store::board::Card {
+        let card = Card {
             rev: feature.rev,
             pips: vec![Outcome::Rejected, Outcome::Failed],
             counts: Counts { high: 1, late: 2, ..Counts::default() },
@@ -650,10 +661,10 @@ mod tests {
             n_tokens: 7,
             updated_ms: 1_767_968_520_000,
             since_ms: 1_767_968_500_000,
-            ..tollgate_engine::store::board::Card::new(feature.id, feature.state, facts)
+            ..Card::new(feature.id, feature.state, facts)
         };
-        let page = Page { items: vec![Card { card, max_iterations: 3 }], next: None, total: 1 };
-        assert_snapshot!(serde_json::to_string(&Features::from(page)).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"Users can","status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"the iteration limit was reached"},"priority":2,"category":"Core","dependencies":["done","open"],"blockedBy":["open"],"iteration":3,"maxIterations":3,"outcomes":["rejected","failed"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0,"late":2},"sinceLastReview":{"new":1,"resolved":3},"costUsd":0.25,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"2026-01-09T14:22:00.000Z","since":"2026-01-09T14:21:40.000Z"}],"total":1}"#);
+        let page = Features { features: vec![CardBody::new(card, 3)], next: None, total: 1 };
+        assert_snapshot!(serde_json::to_string(&page).unwrap(), @r#"{"features":[{"id":"login","title":"Add login","firstLine":"Users can","status":"in_progress","work":"nothing","paused":{"reason":"max-iterations","detail":"the iteration limit was reached"},"priority":2,"category":"Core","dependencies":["done","open"],"blockedBy":["open"],"iteration":3,"maxIterations":3,"outcomes":["rejected","failed"],"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0,"late":2},"sinceLastReview":{"new":1,"resolved":3},"costUsd":0.25,"rev":9,"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"2026-01-09T14:22:00.000Z","since":"2026-01-09T14:21:40.000Z"}],"total":1}"#);
     }
 
     #[test]

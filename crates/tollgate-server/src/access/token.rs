@@ -158,7 +158,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_else_can_read_it_and_a_file_that_others_read_is_refused() {
+    fn the_token_file_is_private_and_a_readable_one_is_refused() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("server.token");

@@ -162,6 +162,6 @@ pub(super) fn not_our_pull_request(ours: &str, theirs: &str) -> Failure {
 pub(super) fn no_way_in(host: &str) -> Failure {
     Failure::new(Kind::User, format!("this server has neither a GitHub App nor a token for `{}`", quoted(host))).hint(
         "The operator makes an app with `tollgate github setup`, or sets `GITHUB_TOKEN` and, for another host than \
-         github.com, `github.url`. Without `pull_request` the text is checked and comes back, to be posted by other means.",
+         github.com, `github.url`. Without `pull_request` the text is checked and comes back, to be posted by other context.",
     )
 }

@@ -14,19 +14,18 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tower::ServiceExt as _;
 
 use super::Mcp;
+use crate::app::Shared;
 use crate::problem;
-use crate::routes::Shared;
 
 mod sessions;
 
 use sessions::Sessions;
 
 /// Where the tools are. A client that wants no progress waits as long as a review takes.
-pub(crate) const PATH: &str = "/mcp";
+const PATH: &str = "/mcp";
 
-/// The route of the tools; there is none without them.
-pub(crate) fn router(app: &Shared, mcp: Option<Mcp>) -> Router<Shared> {
-    let Some(mcp) = mcp else { return Router::new() };
+/// The route of the tools.
+pub(crate) fn router(app: &Shared, mcp: Mcp) -> Router<Shared> {
     // Names and origins were checked, by stricter rules.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use tollgate_engine::failure::Failure;
 
 use super::answer::Answer;
-use super::means::Means;
-use super::turns::Weight;
+use super::concurrency::Weight;
+use super::context::ToolContext;
 use super::{arguments, failure, schema};
 
 mod check_comment;
@@ -50,7 +50,7 @@ trait Tool {
     const NAME: &'static str;
     /// Its title for people.
     const TITLE: &'static str;
-    /// When to call the tool and what it returns, for agents.
+    /// When to call the tool, and its result, for agents.
     const DESCRIPTION: &'static str;
     /// The effects that its annotations declare.
     const EFFECT: Effect;
@@ -62,7 +62,7 @@ trait Tool {
     type Output: Serialize + JsonSchema;
 
     /// Runs the tool.
-    fn call(means: &Means, arguments: Self::Arguments, job: &Job<'_>) -> Result<Self::Output, Failure>;
+    fn call(context: &ToolContext, arguments: Self::Arguments, job: &Job<'_>) -> Result<Self::Output, Failure>;
     /// A short summary of the output.
     fn in_words(output: &Self::Output) -> String;
 }
@@ -102,7 +102,7 @@ pub(super) struct Entry {
     /// What a call takes.
     pub(super) weight: Weight,
     describe: fn() -> model::Tool,
-    call: fn(&Means, Value, &Job<'_>) -> Result<Answer, Failure>,
+    call: fn(&ToolContext, Value, &Job<'_>) -> Result<Answer, Failure>,
 }
 
 impl Entry {
@@ -116,8 +116,8 @@ impl Entry {
     }
 
     /// Calls it.
-    pub(super) fn call(&self, means: &Means, arguments: Value, job: &Job<'_>) -> Answer {
-        (self.call)(means, arguments, job).unwrap_or_else(Answer::from)
+    pub(super) fn call(&self, context: &ToolContext, arguments: Value, job: &Job<'_>) -> Answer {
+        (self.call)(context, arguments, job).unwrap_or_else(Answer::from)
     }
 }
 
@@ -128,8 +128,8 @@ fn describe<T: Tool>() -> model::Tool {
         .with_annotations(T::EFFECT.hints())
 }
 
-fn call<T: Tool>(means: &Means, arguments: Value, job: &Job<'_>) -> Result<Answer, Failure> {
-    let output = T::call(means, arguments::read(T::NAME, arguments)?, job)?;
+fn call<T: Tool>(context: &ToolContext, arguments: Value, job: &Job<'_>) -> Result<Answer, Failure> {
+    let output = T::call(context, arguments::read(T::NAME, arguments)?, job)?;
     let data = serde_json::to_value(&output).map_err(|_| failure::mistake())?;
     Ok(Answer::new(T::in_words(&output), data))
 }

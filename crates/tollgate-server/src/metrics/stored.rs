@@ -3,15 +3,57 @@
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
+use tollgate_core::board::machine::Status;
+use tollgate_engine::board::Board;
+use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::github::metrics as github_metrics;
 use tollgate_engine::store::tally::{SECONDS, WRITES};
 use tollgate_engine::store::{Health, Tallied};
 
 use super::page::{Classes, Page, Type};
-use crate::desk::Figures;
 
 /// So long is counted once.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
+
+/// Figures that are counted in the database.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Figures {
+    /// Features by column.
+    pub(crate) features: Vec<(String, u64)>,
+    /// Queued work of features, by kind.
+    pub(crate) work: Vec<(String, u64)>,
+    /// Running agents.
+    pub(crate) agents: u64,
+    /// The queue and the health of the database.
+    pub(crate) health: Health,
+    /// Requests to GitHub.
+    pub(crate) github: github_metrics::RequestCounts,
+}
+
+impl Figures {
+    /// Counts everything.
+    pub(crate) fn read(board: &Board) -> Result<Self, Failure> {
+        let database = board.database();
+        let mut features: Vec<(String, u64)> = Vec::new();
+        for project in database.projects()? {
+            for (status, n) in database.column_counts(project.id)? {
+                let word = match status {
+                    // Any word may stand in a file; labels must stay few.
+                    Status::Other(_) => "other".to_owned(),
+                    status => status.to_string(),
+                };
+                match features.iter_mut().find(|(known, _)| *known == word) {
+                    Some((_, sum)) => *sum += n as u64,
+                    None => features.push((word, n as u64)),
+                }
+            }
+        }
+        let work = database.work_counts()?.into_iter().map(|(work, n)| (work.as_str().to_owned(), n as u64)).collect();
+        let agents = database.processes()?.len() as u64;
+        let health = database.health(database.now_ms())?;
+        Ok(Self { features, work, agents, health, github: github_metrics::read() })
+    }
+}
 
 /// The figures of the last count.
 #[derive(Debug, Default)]
@@ -149,7 +191,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_asks_often_is_told_the_same_for_a_while() {
+    async fn figures_are_cached_for_a_while() {
         let stored = Stored::default();
         let begun = Instant::now();
         let of = |agents| Some(Figures { agents, ..Figures::default() });

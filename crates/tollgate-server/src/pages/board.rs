@@ -1,6 +1,6 @@
 //! The board of a project: its features as cards, in the columns of their way through the gate.
 //!
-//! At most [`AT_ONCE`] cards stand in a column or lane; the rest is asked for. What is looked for is part of the address,
+//! At most [`AT_ONCE`] cards stand in a column or lane; the rest is loaded on demand. The search is part of the address,
 //! so that a board can be kept and sent. On an event the script asks for one card with the counts of all columns.
 //!
 //! ```text
@@ -18,23 +18,26 @@ use axum::extract::{Path, State};
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::Status;
 use tollgate_core::visible::grouped;
+use tollgate_engine::board::{Board, Refused};
+use tollgate_engine::failure::Failure;
 use tollgate_engine::store::board::Lane;
 
-use crate::desk::cards::{Frame, Part, Place};
-use crate::desk::{Answer, Broken, Desk, ProjectId};
+use crate::app::{ProjectId, Shared};
 use crate::extract::{InProject, OfFeature, Query};
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::{Page, words};
 use crate::problem::{self, Problem};
-use crate::routes::Shared;
+use crate::view::{BrokenBody, FeatureBody};
 
 mod acts;
 mod card;
+mod cards;
 mod column;
 mod query;
 
 use acts::Acts;
 use card::CardView;
+use cards::{BoardPlace, Frame, LaneCount};
 use column::{Column, Slug};
 use query::{Asked, Search};
 
@@ -45,7 +48,7 @@ const AT_ONCE: usize = 50;
 #[template(path = "board.html")]
 pub(crate) struct BoardPage {
     chrome: Chrome,
-    board: Board,
+    board: BoardView,
     /// True when no implementing agent is configured.
     has_no_agent: bool,
     notes: Vec<String>,
@@ -57,15 +60,15 @@ pub(crate) struct BoardPage {
 #[derive(Template)]
 #[template(path = "board_columns.html")]
 pub(crate) struct BoardFragment {
-    board: Board,
+    board: BoardView,
 }
 
 /// The columns of a board, as they are shown.
-struct Board {
+struct BoardView {
     project: ProjectId,
     search: Search,
     columns: Vec<Column>,
-    broken: Vec<Broken>,
+    broken: Vec<BrokenBody>,
     /// How many features fit.
     n_fitting: u64,
     /// How many there are.
@@ -106,7 +109,7 @@ pub(crate) async fn page(
 ) -> Result<Page<BoardPage>, Problem> {
     let search = asked.check()?;
     let chrome = visitor.chrome(&app, Section::Board, "Board", Some(project)).await?;
-    let (board, frame) = app.call(move |desk| board(desk, project, search)).await?;
+    let (board, frame) = app.call(move |board| read(board, project, search)).await?;
     let chrome = Chrome { title: format!("{} board", frame.name), ..chrome };
     Ok(Page(BoardPage {
         chrome,
@@ -125,7 +128,7 @@ pub(crate) async fn columns(
     Query(asked): Query<Asked>,
 ) -> Result<Page<BoardFragment>, Problem> {
     let search = asked.check()?;
-    let (board, _) = app.call(move |desk| board(desk, project, search)).await?;
+    let (board, _) = app.call(move |board| read(board, project, search)).await?;
     Ok(Page(BoardFragment { board }))
 }
 
@@ -139,14 +142,14 @@ pub(crate) async fn part(
     let search = asked.check()?;
     let place = names.get("place").and_then(|slug| Slug::parse(slug)).ok_or_else(problem::no_such_path)?;
     let lane = app
-        .call(move |desk| {
-            let frame = desk.frame(project)?;
-            let counts = desk.lane_counts(project, &search.wanted)?;
+        .call(move |board| {
+            let frame = Frame::read(board, project)?;
+            let counts = search.wanted.lane_counts(board, project)?;
             let columns = frame.columns();
             let total = counts.iter().filter(|(status, lane, _)| column::is_in(&place, status, *lane, &columns));
             let total = total.map(|(_, _, n)| n).sum();
-            let Reading { cards, shown } = Reading::of(desk, project, &search, &place, &frame)?;
-            Ok(column::LaneView::new(project, &place, &search, cards, shown, total))
+            let Reading { cards, shown } = Reading::of(board, project, &search, &place, &frame)?;
+            Ok::<_, Refused>(column::LaneView::new(project, &place, &search, cards, shown, total))
         })
         .await?;
     Ok(Page(PartFragment { lane }))
@@ -160,22 +163,23 @@ pub(crate) async fn card(
 ) -> Result<Page<CardFragment>, Problem> {
     let search = asked.check()?;
     let fragment = app
-        .call(move |desk| {
-            let frame = desk.frame(project)?;
-            let card = desk.card(project, &feature, &search.wanted)?;
-            let counts = desk.lane_counts(project, &search.wanted)?;
+        .call(move |board| {
+            let frame = Frame::read(board, project)?;
+            let card = search.wanted.card(board, project, &feature)?;
+            let counts = search.wanted.lane_counts(board, project)?;
             let card = card.map(|card| CardView::new(project, card, &frame, now_ms()));
             let columns = frame.columns();
-            let of = |place: Place| {
+            let of = |place: BoardPlace| {
                 let fitting = counts.iter().filter(|(status, lane, _)| column::is_in(&place, status, *lane, &columns));
                 (Slug(&place).to_string(), fitting.map(|(_, _, n)| n).sum())
             };
-            let places = column::places(&columns).chain([Place::Column(Status::CodeReview), Place::Elsewhere]);
+            let places =
+                column::places(&columns).chain([BoardPlace::Column(Status::CodeReview), BoardPlace::Elsewhere]);
             let n_fitting = n_fitting(&counts, &search, &columns);
-            Ok(CardFragment {
+            Ok::<_, Refused>(CardFragment {
                 card,
                 n_fitting,
-                found: found(n_fitting, n_all(desk, project, &search, n_fitting)?, &search),
+                found: found(n_fitting, n_all(board, project, &search, n_fitting)?, &search),
                 waiting: columns.iter().map(|status| (status.to_string(), waiting(status, &counts))).collect(),
                 counts: places.map(of).collect(),
             })
@@ -190,24 +194,24 @@ pub(crate) async fn acts(
     OfFeature(project, feature): OfFeature,
 ) -> Result<Page<ActsFragment>, Problem> {
     let acts = app
-        .call(move |desk| {
-            let (frame, row) = (desk.frame(project)?, desk.feature(project, &feature)?);
-            Ok(Acts::new(&row, &frame))
+        .call(move |board| {
+            let (frame, feature) = (Frame::read(board, project)?, FeatureBody::read(board, project, &feature)?);
+            Ok::<_, Refused>(Acts::new(&feature, &frame))
         })
         .await?;
     Ok(Page(ActsFragment { acts }))
 }
 
-/// Reads what a board shows.
-fn board(desk: &dyn Desk, project: ProjectId, search: Search) -> Answer<(Board, Frame)> {
-    let frame = desk.frame(project)?;
-    let counts = desk.lane_counts(project, &search.wanted)?;
+/// Reads the columns of a board.
+fn read(board: &Board, project: ProjectId, search: Search) -> Result<(BoardView, Frame), Refused> {
+    let frame = Frame::read(board, project)?;
+    let counts = search.wanted.lane_counts(board, project)?;
     let columns = frame.columns();
     let n_fitting = n_fitting(&counts, &search, &columns);
-    let n_all = n_all(desk, project, &search, n_fitting)?;
+    let n_all = n_all(board, project, &search, n_fitting)?;
     let mut shown = Vec::new();
     for place in column::wanted(&frame, &search, &counts) {
-        let fitting = |lane: &Place| {
+        let fitting = |lane: &BoardPlace| {
             let fitting = counts.iter().filter(|(status, of, _)| column::is_in(lane, status, *of, &columns));
             fitting.map(|(_, _, n)| n).sum::<u64>()
         };
@@ -218,24 +222,24 @@ fn board(desk: &dyn Desk, project: ProjectId, search: Search) -> Answer<(Board, 
             let reading = if is_folded || total == 0 {
                 Reading::default()
             } else {
-                Reading::of(desk, project, &search, &lane, &frame)?
+                Reading::of(board, project, &search, &lane, &frame)?
             };
             lanes.push(column::LaneView::new(project, &lane, &search, reading.cards, reading.shown, total));
         }
         let n_waiting = match &place {
-            Place::Column(status) => waiting(status, &counts),
-            Place::Gate(_) | Place::Elsewhere => 0,
+            BoardPlace::Column(status) => waiting(status, &counts),
+            BoardPlace::Gate(_) | BoardPlace::Elsewhere => 0,
         };
         shown.push(Column::new(project, &place, &frame, &search, lanes, n_waiting, is_folded));
     }
     // What cannot be read fits no question.
     let broken = if search.is_narrow() { Vec::new() } else { frame.broken.clone() };
-    Ok((Board { project, search, columns: shown, broken, n_fitting, n_all }, frame))
+    Ok((BoardView { project, search, columns: shown, broken, n_fitting, n_all }, frame))
 }
 
 /// The number of features of a column without a running job.
-fn waiting(status: &Status, counts: &[(Status, Lane, u64)]) -> u64 {
-    let waits = |(of, lane, _): &&(Status, Lane, u64)| of == status && *lane == Lane::NeedsYou;
+fn waiting(status: &Status, counts: &[LaneCount]) -> u64 {
+    let waits = |(of, lane, _): &&LaneCount| of == status && *lane == Lane::NeedsYou;
     counts.iter().filter(waits).map(|(_, _, n)| n).sum()
 }
 
@@ -247,18 +251,24 @@ struct Reading {
 }
 
 impl Reading {
-    fn of(desk: &dyn Desk, project: ProjectId, search: &Search, place: &Place, frame: &Frame) -> Answer<Self> {
-        let part = Part { place: place.clone(), columns: frame.columns(), limit: AT_ONCE, after: search.after.clone() };
+    fn of(
+        board: &Board,
+        project: ProjectId,
+        search: &Search,
+        place: &BoardPlace,
+        frame: &Frame,
+    ) -> Result<Self, Refused> {
+        let part = (AT_ONCE, search.after.clone());
         let now = now_ms();
-        let cards = desk.cards(project, &search.wanted, &part)?;
+        let cards = search.wanted.cards(board, project, place, frame.columns(), part)?;
         let cards: Vec<CardView> = cards.into_iter().map(|card| CardView::new(project, card, frame, now)).collect();
         Ok(Self { shown: search.n_before + cards.len(), cards })
     }
 }
 
-impl Board {
+impl BoardView {
     /// Those of the folders that cannot be read that are shown.
-    fn broken_shown(&self) -> &[Broken] {
+    fn broken_shown(&self) -> &[BrokenBody] {
         &self.broken[..self.broken.len().min(AT_ONCE)]
     }
 
@@ -269,22 +279,25 @@ impl Board {
 }
 
 /// How many features fit, in the places that are looked at.
-fn n_fitting(counts: &[(Status, Lane, u64)], search: &Search, columns: &[Status]) -> u64 {
-    let is_looked_at = |(status, lane, _): &&(Status, Lane, u64)| {
+fn n_fitting(counts: &[LaneCount], search: &Search, columns: &[Status]) -> u64 {
+    let is_looked_at = |(status, lane, _): &&LaneCount| {
         search.only.as_ref().is_none_or(|place| column::is_in(place, status, *lane, columns))
     };
     counts.iter().filter(is_looked_at).map(|(_, _, n)| n).sum()
 }
 
 /// How many features there are, whether they fit or not.
-fn n_all(desk: &dyn Desk, project: ProjectId, search: &Search, n_fitting: u64) -> Answer<u64> {
-    if search.is_narrow() { Ok(desk.project(project)?.n_features) } else { Ok(n_fitting) }
+fn n_all(board: &Board, project: ProjectId, search: &Search, n_fitting: u64) -> Result<u64, Failure> {
+    if !search.is_narrow() {
+        return Ok(n_fitting);
+    }
+    Ok(board.database().column_counts(project)?.iter().map(|(_, n)| *n as u64).sum())
 }
 
 /// The result of the search, in words.
 fn found(n_fitting: u64, n_all: u64, search: &Search) -> String {
     let all = words::count(n_all, "feature");
-    if search.is_narrow() { format!("{} of {all} fit", grouped(n_fitting)) } else { all }
+    if search.is_narrow() { format!("{} of {all} match", grouped(n_fitting)) } else { all }
 }
 
 /// Milliseconds of Unix time.

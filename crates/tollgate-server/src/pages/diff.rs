@@ -20,12 +20,13 @@ use tollgate_core::diff::{FileDiff, Status};
 use tollgate_core::path::RepoPath;
 use tollgate_core::visible::grouped;
 use tollgate_engine::board::diff_context::{BlobRequest, ReviewedDiff, Source};
-use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::board::{Board, Part};
 
-use crate::desk::{Answer, Desk, Part, ProjectId, Refusal};
+use crate::app::ProjectId;
 use crate::pages::finding::{self, FindingView};
 use crate::pages::markup::{self, Markup};
 use crate::pages::words::count;
+use crate::problem::{Kind, Problem};
 
 mod body;
 mod code;
@@ -50,9 +51,9 @@ const MIN_ROWS: usize = 60;
 /// So many parts of a diff that cannot be read are told one by one.
 const MAX_REFUSED: usize = 20;
 
-/// Which change is shown.
+/// The change of an iteration that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Of {
+pub(crate) struct DiffTarget {
     pub(crate) project: ProjectId,
     pub(crate) feature: FeatureId,
     pub(crate) iteration: u32,
@@ -192,21 +193,26 @@ struct Link {
 }
 
 /// The change of an iteration, with findings under their lines.
-pub(crate) fn section(desk: &dyn Desk, of: &Of, options: &Options, findings: Vec<FindingView>) -> Answer<Markup> {
-    let shown = desk.shown(of.project, &of.feature, of.iteration, of.part)?;
-    compose(&shown, of, options, findings, &|wanted| desk.sources(of.project, wanted))
+pub(crate) fn section(
+    board: &Board,
+    of: &DiffTarget,
+    options: &Options,
+    findings: Vec<FindingView>,
+) -> Result<Markup, Problem> {
+    let shown = board.shown(of.project, &of.feature, of.iteration, of.part)?;
+    compose(&shown, of, options, findings, &|wanted| Ok(board.sources(of.project, wanted)?))
 }
 
 /// A way to the texts of files.
-type Read<'a> = dyn Fn(&[BlobRequest]) -> Answer<Vec<Source>> + 'a;
+type Read<'a> = dyn Fn(&[BlobRequest]) -> Result<Vec<Source>, Problem> + 'a;
 
 fn compose(
     shown: &ReviewedDiff,
-    of: &Of,
+    of: &DiffTarget,
     options: &Options,
     findings: Vec<FindingView>,
     read: &Read<'_>,
-) -> Answer<Markup> {
+) -> Result<Markup, Problem> {
     let mut page = Paper::new(read, of, options.view, shown, findings);
     let files = page.files(0)?;
     let sum = |n: fn(&FileDiff) -> u32| shown.files.iter().map(|file| u64::from(n(file))).sum();
@@ -235,12 +241,12 @@ pub(crate) fn finding_anchor(id: &str) -> String {
     format!("d-{id}")
 }
 
-fn rendered(template: &impl Template) -> Answer<Markup> {
+fn rendered(template: &impl Template) -> Result<Markup, Problem> {
     markup::rendered(template).map_err(|_| unshowable())
 }
 
-fn unshowable() -> Refusal {
-    Failure::new(Kind::Internal, "the change cannot be shown").into()
+fn unshowable() -> Problem {
+    Problem::new(Kind::Internal, "the change cannot be shown")
 }
 
 fn refused_in_words(refused: &tollgate_core::diff::Refused) -> String {
@@ -250,7 +256,7 @@ fn refused_in_words(refused: &tollgate_core::diff::Refused) -> String {
 /// A page under construction: its remaining budget of rows and findings.
 struct Paper<'a> {
     read: &'a Read<'a>,
-    of: &'a Of,
+    of: &'a DiffTarget,
     view: View,
     shown: &'a ReviewedDiff,
     findings: Findings,
@@ -261,7 +267,13 @@ struct Paper<'a> {
 }
 
 impl<'a> Paper<'a> {
-    fn new(read: &'a Read<'a>, of: &'a Of, view: View, shown: &'a ReviewedDiff, findings: Vec<FindingView>) -> Self {
+    fn new(
+        read: &'a Read<'a>,
+        of: &'a DiffTarget,
+        view: View,
+        shown: &'a ReviewedDiff,
+        findings: Vec<FindingView>,
+    ) -> Self {
         let mut findings = Findings::new(findings);
         let anchored = |mut finding: FindingView| {
             if !finding.id.is_empty() {
@@ -276,7 +288,7 @@ impl<'a> Paper<'a> {
     }
 
     /// The files from an index on, as many as a page has.
-    fn files(&mut self, from: usize) -> Answer<Vec<FileView>> {
+    fn files(&mut self, from: usize) -> Result<Vec<FileView>, Problem> {
         let end = self.shown.files.len().min(from.saturating_add(MAX_FILES));
         let indices: Vec<usize> = (from..end).collect();
         let plans: Vec<Plan> = indices.iter().map(|&index| self.plan(index)).collect();
@@ -313,7 +325,7 @@ impl<'a> Paper<'a> {
         Plan::Show(n_shown)
     }
 
-    fn file(&mut self, index: usize, plan: Plan, found: Found) -> Answer<FileView> {
+    fn file(&mut self, index: usize, plan: Plan, found: Found) -> Result<FileView, Problem> {
         let file = &self.shown.files[index];
         let findings = std::mem::take(&mut self.taken[index]);
         let mut sheet = self.sheet(index, found.texts);
@@ -402,7 +414,7 @@ impl<'a> Paper<'a> {
     }
 
     /// The texts of files before and after the change.
-    fn texts(&self, indices: &[usize]) -> Answer<Vec<Found>> {
+    fn texts(&self, indices: &[usize]) -> Result<Vec<Found>, Problem> {
         let blobs = |index: usize| {
             let file = &self.shown.files[index];
             let is_text = !file.binary && !file.is_submodule();
@@ -467,7 +479,7 @@ impl Found {
 }
 
 /// Where the files of a change are.
-fn base(of: &Of) -> String {
+fn base(of: &DiffTarget) -> String {
     format!("/projects/{}/features/{}/iterations/{}/files", of.project, of.feature, of.iteration)
 }
 

@@ -1,7 +1,7 @@
 //! The page of a feature: what its reviews say, with the change they speak of, and what a person can do about it.
 //!
-//! One reading of the desk makes the whole page, so that its parts do not contradict one another. The parts that change
-//! by themselves are fragments, which the script asks for on an event:
+//! The board is read once for the whole page, so that its parts are consistent. The parts that change by themselves are
+//! fragments, which the script fetches on an event:
 //!
 //! ```text
 //! GET /projects/1/features/login?iteration=2&severity=error   the page
@@ -18,16 +18,16 @@ use axum::response::{IntoResponse as _, Response};
 use tollgate_core::board::machine::AvailableAction;
 use tollgate_core::board::{FeatureId, Iteration, Outcome, Remark};
 use tollgate_core::path::FilePath;
-use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::board::{Board, Output, Part, Refused};
 
-use crate::desk::record::{Dismissed, Looked};
-use crate::desk::{self, Answer, Desk, Feature, Part, ProjectId, Refusal, Step};
+use crate::app::{ProjectId, Shared};
 use crate::extract::{OfFeature, OfIteration, Query as FromAddress};
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::markup::Markup;
 use crate::pages::{Page, diff, finding};
-use crate::problem::{self, Problem};
-use crate::routes::Shared;
+use crate::problem::{self, Kind, Problem};
+use crate::view::FeatureBody;
+use crate::view::record::{DismissalBody, HistoryEntry, RunDetails};
 
 mod about;
 mod acts;
@@ -48,35 +48,36 @@ use query::{Query, Which};
 /// So much of what an agent said is on the page at first.
 const OUTPUT_BYTES: usize = 24 * 1024;
 
-/// What the desk knows of a feature, read at once.
+/// A feature with all that its page shows, read at once.
 pub(super) struct Loaded {
     project: ProjectId,
-    feature: Feature,
+    feature: FeatureBody,
     /// The reviews that stand, one for each number.
     reviews: Vec<Iteration>,
     which: Which,
     offers: Vec<AvailableAction>,
-    history: Vec<Step>,
-    dismissals: Vec<Dismissed>,
-    looked: Option<Looked>,
+    history: Vec<HistoryEntry>,
+    dismissals: Vec<DismissalBody>,
+    run: Option<RunDetails>,
     /// The iteration whose output is shown, where it begins, and the output.
-    output: Option<(u32, u64, desk::Output)>,
+    output: Option<(u32, u64, Output)>,
 }
 
 impl Loaded {
-    fn read(desk: &dyn Desk, project: ProjectId, id: &FeatureId, which: Which) -> Answer<Self> {
-        let feature = desk.feature(project, id)?;
+    fn read(board: &Board, project: ProjectId, id: &FeatureId, which: Which) -> Result<Self, Problem> {
+        let feature = FeatureBody::read(board, project, id)?;
         let mut reviews: Vec<Iteration> = Vec::new();
-        for review in desk.iterations(project, id)? {
+        for review in board.iterations(project, id)?.into_iter().map(|row| row.iteration) {
             reviews.retain(|earlier| earlier.number != review.number);
             if !review.outdated {
                 reviews.push(review);
             }
         }
-        let (offers, history, dismissals) =
-            (desk.offers(project, id)?, desk.history(project, id)?, desk.dismissals(project)?);
+        let offers = board.available_actions(project, id)?;
+        let history = board.history(project, id)?.into_iter().map(HistoryEntry::from).collect();
+        let dismissals = board.dismissals(project)?.into_iter().map(DismissalBody::from).collect();
         let mut loaded =
-            Self { project, feature, reviews, which, offers, history, dismissals, looked: None, output: None };
+            Self { project, feature, reviews, which, offers, history, dismissals, run: None, output: None };
         let wanted = match which {
             Which::Last => vec![],
             Which::One(number) => vec![number],
@@ -86,11 +87,11 @@ impl Loaded {
             loaded.review(number).ok_or_else(|| no_review(number))?;
         }
         if let Some(number) = loaded.number() {
-            loaded.looked = desk.looked(project, id, number)?;
+            loaded.run = board.run_of(project, id, number)?.and_then(RunDetails::of);
         }
         let output = loaded.number().filter(|_| which != Which::Last).unwrap_or(loaded.feature.state.iteration);
         if output > 0 {
-            let (from, text) = desk.last_output(project, id, output, OUTPUT_BYTES)?;
+            let (from, text) = board.last_output(project, id, output, OUTPUT_BYTES)?;
             loaded.output = Some((output, from, text));
         }
         Ok(loaded)
@@ -125,17 +126,17 @@ impl Loaded {
     }
 
     /// The change that is looked at, if something was changed.
-    fn change(&self) -> Option<diff::Of> {
+    fn change(&self) -> Option<diff::DiffTarget> {
         let iteration = self.shown().filter(|review| review.commit.is_some())?.number;
         let part = if self.is_compared() { Part::Delta } else { Part::Whole };
-        Some(diff::Of { project: self.project, feature: self.feature.id.clone(), iteration, part })
+        Some(diff::DiffTarget { project: self.project, feature: self.feature.id.clone(), iteration, part })
     }
 
     fn is_compared(&self) -> bool {
         matches!(self.which, Which::Two(..))
     }
 
-    fn dismissed(&self, remark: &Remark) -> Option<&Dismissed> {
+    fn dismissed(&self, remark: &Remark) -> Option<&DismissalBody> {
         self.dismissals.iter().find(|dismissed| dismissed.covers(remark))
     }
 
@@ -145,9 +146,9 @@ impl Loaded {
     }
 }
 
-fn no_review(number: u32) -> Refusal {
-    let failure = Failure::new(Kind::User, format!("iteration {number} has no review"));
-    Refusal::NotFound(failure.hint("The page of the feature shows those that have one."))
+fn no_review(number: u32) -> Problem {
+    Problem::new(Kind::NotFound, format!("iteration {number} has no review"))
+        .hint("The page of the feature shows those that have one.")
 }
 
 /// How much of the page is made.
@@ -162,7 +163,7 @@ enum With {
 /// All parts of the page.
 struct Parts {
     project: ProjectId,
-    feature: Feature,
+    feature: FeatureBody,
     base: String,
     /// The query string, so that a script requests fragments of the same view.
     tail: String,
@@ -181,17 +182,17 @@ struct Parts {
 }
 
 impl Parts {
-    fn read(desk: &dyn Desk, project: ProjectId, id: &FeatureId, query: &Query, with: With) -> Answer<Self> {
-        let loaded = Loaded::read(desk, project, id, query.which)?;
+    fn read(board: &Board, project: ProjectId, id: &FeatureId, query: &Query, with: With) -> Result<Self, Problem> {
+        let loaded = Loaded::read(board, project, id, query.which)?;
         let base = query::base(project, id);
         let mut findings = Findings::new(&loaded, query, &base);
         let (changes, no_changes) = match with {
-            With::Changes => changes(desk, &loaded, query, &base)?,
+            With::Changes => changes(board, &loaded, query, &base)?,
             With::Rest => (None, String::new()),
         };
         if let Some(of) = loaded.change() {
             // Without places in the diff a list is still a list.
-            let shown = desk.shown(project, id, of.iteration, of.part).ok();
+            let shown = board.shown(project, id, of.iteration, of.part).ok();
             let files = shown.iter().flat_map(|shown| &shown.files);
             let files: Vec<FilePath> = files.map(|file| FilePath::of_repo_path(file.path())).collect();
             findings::link(&mut findings, &files);
@@ -215,7 +216,7 @@ impl Parts {
 }
 
 /// The change that is looked at, or why there is none.
-fn changes(desk: &dyn Desk, loaded: &Loaded, query: &Query, base: &str) -> Answer<(Option<Markup>, String)> {
+fn changes(board: &Board, loaded: &Loaded, query: &Query, base: &str) -> Result<(Option<Markup>, String), Problem> {
     let (Some(review), Some(of)) = (loaded.shown(), loaded.change()) else {
         let is_reviewed = loaded.shown().is_some();
         let words = if is_reviewed {
@@ -229,11 +230,13 @@ fn changes(desk: &dyn Desk, loaded: &Loaded, query: &Query, base: &str) -> Answe
     let view = if query.is_split { diff::View::Split } else { diff::View::Unified };
     let options = diff::Options { view, addresses: [address(false), address(true)] };
     let findings = finding::marked(review, loaded.before(review.number), &loaded.dismissals);
-    match diff::section(desk, &of, &options, findings) {
+    match diff::section(board, &of, &options, findings) {
         Ok(markup) => Ok((Some(markup), String::new())),
         // The rest of the page is worth having without it.
-        Err(Refusal::Failed(failure)) => Ok((None, format!("The change cannot be shown: {}.", failure.message))),
-        Err(refusal) => Err(refusal),
+        Err(problem) if problem.kind() != Kind::NotFound => {
+            Ok((None, format!("The change cannot be shown: {}.", problem.in_words().1)))
+        }
+        Err(problem) => Err(problem),
     }
 }
 
@@ -279,7 +282,8 @@ pub(crate) async fn page(
     FromAddress(asked): FromAddress<Asked>,
 ) -> Result<Response, Problem> {
     let chrome = visitor.chrome(&app, Section::Board, "Feature", Some(project)).await?;
-    let page = app.call(move |desk| Parts::read(desk, project, &id, &asked.read(), With::Changes)).await?;
+    let page =
+        app.call_in(project, move |board| Parts::read(board, project, &id, &asked.read(), With::Changes)).await?;
     let chrome = Chrome { title: page.head.title.clone(), ..chrome };
     Ok(Page(FeaturePage { chrome, page }).into_response())
 }
@@ -297,7 +301,7 @@ pub(crate) async fn part(
         "changes" => With::Changes,
         _ => return Err(problem::no_such_path()),
     };
-    let page = app.call(move |desk| Parts::read(desk, project, &id, &asked.read(), with)).await?;
+    let page = app.call_in(project, move |board| Parts::read(board, project, &id, &asked.read(), with)).await?;
     Ok(match name.as_str() {
         "all" => Page(AllPart { page }).into_response(),
         _ => Page(ChangesPart { page }).into_response(),
@@ -313,13 +317,16 @@ pub(crate) async fn audit(
 ) -> Result<Response, Problem> {
     let chrome = visitor.chrome(&app, Section::Board, "Audit", Some(project)).await?;
     let base = query::base(project, &id);
-    let (feature, audit) =
-        app.call(move |desk| Ok((desk.feature(project, &id)?, desk.audit(project, &id, number)?))).await?;
+    let (feature, audit) = app
+        .call_in(project, move |board| {
+            Ok::<_, Refused>((board.feature(project, &id)?, board.audit(project, &id, number)?))
+        })
+        .await?;
     let audit = AuditView::new(number, audit);
     let accepts = |value: &axum::http::HeaderValue| value.to_str().is_ok_and(|value| value.contains("fragment"));
     if headers.get(header::ACCEPT).is_some_and(accepts) {
         return Ok(Page(AuditPart { audit }).into_response());
     }
-    let title = format!("Audit of review {number} · {}", feature.title);
+    let title = format!("Audit of review {number} · {}", feature.facts.title);
     Ok(Page(AuditPage { chrome: Chrome { title, ..chrome }, base, audit }).into_response())
 }

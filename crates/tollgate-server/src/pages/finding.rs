@@ -11,10 +11,11 @@
 
 use tollgate_core::board::{FeatureId, Iteration, Outcome, Remark};
 use tollgate_core::finding::Severity;
+use tollgate_engine::board::{Board, Refused};
 
-use crate::desk::record::Dismissed;
-use crate::desk::{Answer, Desk, ProjectId};
+use crate::app::ProjectId;
 use crate::pages::markup::{Markup, prose};
+use crate::view::record::DismissalBody;
 
 /// The badge of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -139,22 +140,27 @@ impl FindingView {
 
 /// The findings of a review, as every page shows them: counting findings, then late ones.
 pub(crate) fn of_iteration(
-    desk: &dyn Desk,
+    board: &Board,
     project: ProjectId,
     feature: &FeatureId,
     number: u32,
-) -> Answer<Vec<FindingView>> {
-    let iterations = desk.iterations(project, feature)?;
+) -> Result<Vec<FindingView>, Refused> {
+    let iterations: Vec<Iteration> = board.iterations(project, feature)?.into_iter().map(|row| row.iteration).collect();
     // Of several with one number the last one stands.
     let Some(iteration) = iterations.iter().rfind(|iteration| iteration.number == number) else {
         return Ok(Vec::new());
     };
     let before = iterations.iter().rfind(|before| before.number < number && before.outcome != Outcome::Failed);
-    Ok(marked(iteration, before, &desk.dismissals(project)?))
+    let dismissals: Vec<DismissalBody> = board.dismissals(project)?.into_iter().map(DismissalBody::from).collect();
+    Ok(marked(iteration, before, &dismissals))
 }
 
 /// The findings of a review, held against the review before and what people dismissed.
-pub(crate) fn marked(iteration: &Iteration, before: Option<&Iteration>, dismissals: &[Dismissed]) -> Vec<FindingView> {
+pub(crate) fn marked(
+    iteration: &Iteration,
+    before: Option<&Iteration>,
+    dismissals: &[DismissalBody],
+) -> Vec<FindingView> {
     let view = |remark: &Remark, is_late: bool| {
         let dismissed = dismissals.iter().find(|dismissed| dismissed.covers(remark));
         let mark = match dismissed {
@@ -262,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dismissed_says_so_as_long_as_the_code_is_the_same() {
-        let dismissed = |evidence: &str| Dismissed {
+    fn a_dismissed_finding_is_marked_while_its_code_is_the_same() {
+        let dismissed = |evidence: &str| DismissalBody {
             fingerprint: "a".to_owned(),
             file: "a.rs".to_owned(),
             title: String::new(),

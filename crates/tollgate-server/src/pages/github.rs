@@ -1,6 +1,6 @@
 //! Making an app: the page whose form goes to GitHub, and the place to which GitHub comes back.
 //!
-//! The cookie of a session is not sent when another site leads here, so whoever comes back is led on by a page of ours
+//! The cookie of a session is not sent when another site leads here, so the returning browser is redirected by a page of this server
 //! first. Nothing is done without the cookie and the name under which the app was begun.
 
 use askama::Template;
@@ -10,12 +10,12 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 use tollgate_engine::forge::app_registration::{EVENTS, PERMISSIONS, Permission};
 
-use crate::app::now;
+use crate::app::{Shared, now};
 use crate::extract::Query;
+use crate::github_app;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::{Page, form_policy};
 use crate::problem::{self, Kind, Problem};
-use crate::routes::Shared;
 
 /// Where it is seen how it stands.
 pub(crate) const HOME: &str = "/settings/github";
@@ -42,10 +42,9 @@ pub(crate) async fn setup(
 ) -> Result<Response, Problem> {
     let setup = app.pending.get(&name).ok_or_else(over)?;
     let chrome = visitor.chrome(&app, Section::Settings, "Set up GitHub", None).await?;
-    let bot = app.call(|desk| desk.app_state()).await?.bot;
     // Four characters of the name are as good as any, and stay the same when the page is loaded once more.
     let suffix: String = name.chars().filter(char::is_ascii_alphanumeric).take(4).collect();
-    let manifest = setup.wish.manifest(&bot, &suffix.to_ascii_lowercase(), &setup.from);
+    let manifest = setup.wish.manifest(&app.board.settings().bot, &suffix.to_ascii_lowercase(), &setup.from);
     let page = SetupPage {
         chrome,
         action: setup.wish.action(&name),
@@ -104,7 +103,7 @@ pub(crate) async fn returned(
         return Ok(Page(ReturnPage { chrome: visitor.bare("Back from GitHub"), next }).into_response());
     }
     let setup = app.pending.take(&returned.state).ok_or_else(over)?;
-    app.call(move |desk| desk.make_app(&setup.wish, &returned.code, setup.earlier)).await?;
+    app.call(move |board| github_app::register(board, &setup.wish, &returned.code, setup.earlier)).await?;
     Ok(Redirect::to(HOME).into_response())
 }
 

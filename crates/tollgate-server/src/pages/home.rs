@@ -3,12 +3,15 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
+use tollgate_engine::board::Board;
+use tollgate_engine::failure::Failure;
+use tollgate_engine::store::board::{CardFilter, ProjectRow};
 
-use crate::desk::setup::Overview;
+use crate::app::Shared;
 use crate::pages::Page;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::problem::Problem;
-use crate::routes::Shared;
+use crate::view::ProjectBody;
 
 /// The first steps.
 #[derive(Template)]
@@ -35,21 +38,53 @@ struct Row {
     columns: Vec<(String, u64)>,
 }
 
+/// A project at a glance.
+pub(crate) struct Overview {
+    pub(crate) project: ProjectBody,
+    /// The number of features in each column that is not empty.
+    pub(crate) columns: Vec<(String, u64)>,
+    /// How many wait for a person.
+    pub(crate) n_waiting: u64,
+    /// True when it is the demonstration.
+    pub(crate) is_demo: bool,
+}
+
+impl Overview {
+    /// All projects.
+    pub(crate) fn read_all(board: &Board) -> Result<Vec<Self>, Failure> {
+        board.projects()?.into_iter().map(|row| Self::read(board, row)).collect()
+    }
+
+    fn read(board: &Board, row: ProjectRow) -> Result<Self, Failure> {
+        let database = board.database();
+        let counts = database.column_counts(row.id)?;
+        let waiting = CardFilter { needs_person: true, limit: usize::MAX, ..CardFilter::default() };
+        Ok(Self {
+            columns: counts.into_iter().map(|(status, n)| (status.to_string(), n as u64)).collect(),
+            n_waiting: database.n_cards(row.id, &waiting)? as u64,
+            is_demo: board.demo_of(&row).is_some(),
+            project: ProjectBody::read(board, row)?,
+        })
+    }
+}
+
 /// The page, or where to go instead.
 pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Response, Problem> {
     let chrome = visitor.chrome(&app, Section::Board, "Projects", None).await?;
     match &chrome.projects[..] {
         [] => {
-            let settings = app.call(|desk| desk.settings()).await?;
+            let settings = app.board.settings();
             let chrome = Chrome { title: "Welcome".to_owned(), ..chrome };
-            let (implementer, reviewers) = (settings.implementer, settings.reviewers);
+            let reviewers = settings.reviewers.iter().map(|chosen| chosen.name.clone()).collect();
+            let implementer = settings.pipeline.agent.clone();
             Ok(Page(WelcomePage { chrome, implementer, reviewers }).into_response())
         }
         [only] => Ok(Redirect::to(&format!("/projects/{}", only.id)).into_response()),
         _ => {
-            let (overview, settings) = app.call(|desk| Ok((desk.overview()?, desk.settings()?))).await?;
+            let overview = app.call(Overview::read_all).await?;
             let projects = overview.into_iter().map(|overview| Row { columns: columns(&overview), overview }).collect();
-            Ok(Page(HomePage { chrome, projects, has_agent: settings.implementer.is_some() }).into_response())
+            let has_agent = app.board.settings().pipeline.agent.is_some();
+            Ok(Page(HomePage { chrome, projects, has_agent }).into_response())
         }
     }
 }
@@ -86,11 +121,11 @@ pub(crate) fn columns(overview: &Overview) -> Vec<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::Project;
 
     #[test]
     fn columns_are_in_the_order_of_the_board() {
-        let project = Project { id: 1, name: String::new(), path: "/x".into(), n_features: 0, broken: Vec::new() };
+        let project =
+            ProjectBody { id: 1, name: String::new(), path: "/x".to_owned(), features: 0, broken: Vec::new() };
         let counts = [("verified", 2), ("pipeline_run_tests", 1), ("backlog", 7), ("waiting_approval", 3)];
         let columns = counts.map(|(status, n)| (status.to_owned(), n)).to_vec();
         let overview = Overview { project, columns, n_waiting: 0, is_demo: false };

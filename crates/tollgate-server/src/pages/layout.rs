@@ -4,10 +4,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
-use crate::desk::{Project, ProjectId};
+use crate::app::{ProjectId, Shared};
 use crate::pages::asset;
 use crate::problem::Problem;
-use crate::routes::Shared;
 
 /// The cookie in which a browser remembers light or dark.
 const THEME: &str = "tollgate_theme";
@@ -104,8 +103,8 @@ impl Visitor {
         project: Option<ProjectId>,
     ) -> Result<Chrome, Problem> {
         let seq = super::seq(app);
-        let projects = app.call(|desk| desk.projects()).await?;
-        let projects: Vec<Link> = projects.into_iter().map(|Project { id, name, .. }| Link { id, name }).collect();
+        let projects = app.call(|board| board.projects()).await?;
+        let projects: Vec<Link> = projects.into_iter().map(|row| Link { id: row.id, name: row.name }).collect();
         let project = project.and_then(|id| projects.iter().find(|link| link.id == id).cloned());
         let bare = self.bare(title);
         Ok(Chrome { section, project, projects, seq, is_signed_in: true, ..bare })

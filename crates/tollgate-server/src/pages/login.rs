@@ -8,10 +8,10 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
+use crate::app::Shared;
 use crate::pages::layout::{self, Chrome, Visitor};
 use crate::pages::{Page, words};
 use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
 use crate::routes::auth;
 
 #[derive(Template)]

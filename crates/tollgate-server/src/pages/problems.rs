@@ -4,11 +4,10 @@ use askama::Template;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 
-use crate::app::now;
+use crate::app::{Shared, now};
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::{self, Page, login, words};
 use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
 
 #[derive(Template)]
 #[template(path = "problem.html")]

@@ -7,14 +7,16 @@ use axum::extract::State;
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::visible::grouped;
 use tollgate_engine::board::iso;
+use tollgate_engine::failure::Failure;
 use tollgate_engine::store::{Counts, Listed, Names, OfFeature, Order, Origin};
 
+use crate::app::Shared;
 use crate::extract::Query;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::{Page, finding, words};
 use crate::problem::Problem;
-use crate::routes::Shared;
 use crate::routes::reviews::Which;
+use crate::view::review::ReviewPage;
 
 mod address;
 pub(crate) mod one;
@@ -193,10 +195,15 @@ pub(crate) async fn list(
     let which = Which { limit: Some(which.limit.unwrap_or(SHOWN)), ..address::without_blanks(which) };
     let chrome = visitor.chrome(&app, Section::Reviews, "Reviews", None).await?;
     let query = which.check()?;
-    let (page, names, newest) =
-        app.call(move |desk| Ok((desk.reviews(&query)?, desk.review_names()?, desk.newest_review()?))).await?;
+    let (page, names, newest) = app
+        .call(move |board| {
+            let database = board.database();
+            Ok::<_, Failure>((ReviewPage::read(board, &query)?, database.run_names()?, database.newest_run()?))
+        })
+        .await?;
     let start = address::of(&Which { after: None, ..which.clone() });
-    let newer = Which { after: None, newer: Some(newest), limit: Some(1), ..which.clone() };
+    let newer =
+        Which { after: None, newer: Some(u64::try_from(newest).unwrap_or_default()), limit: Some(1), ..which.clone() };
     Ok(Page(ReviewsPage {
         chrome,
         choices: Choices::new(names, &which),
@@ -205,7 +212,7 @@ pub(crate) async fn list(
         total_words: grouped(page.total),
         next: page
             .next
-            .and_then(|next| next.parse().ok())
+            .and_then(|next| u64::try_from(next).ok())
             .map(|after| address::of(&Which { after: Some(after), ..which.clone() })),
         is_later: which.after.is_some(),
         newer: format!("/api{}", address::of(&newer)),

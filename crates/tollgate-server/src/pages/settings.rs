@@ -6,9 +6,10 @@
 use axum::Router;
 use axum::response::Redirect;
 use axum::routing::get;
+use tollgate_engine::board::Board;
 
+use crate::app::Shared;
 use crate::pages::markup::{Builder, Markup};
-use crate::routes::Shared;
 
 mod access;
 mod agents;
@@ -82,6 +83,12 @@ impl Tab {
     }
 }
 
+/// The operator's own configuration file, whether it exists or not.
+fn config_file(board: &Board) -> Option<String> {
+    let folder = board.home().config_dir.as_ref()?;
+    Some(folder.join("tollgate/config.toml").display().to_string())
+}
+
 /// Where a value comes from, to people.
 fn source(source: &str) -> &str {
     if source == "default" { "the default" } else { source }
@@ -113,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_backticks_is_code_and_nothing_else_is_markup() {
+    fn backticks_become_code_and_nothing_else_becomes_markup() {
         check("no program `claude` here", "no program <code>claude</code> here");
         check("`a`, `b`", "<code>a</code>, <code>b</code>");
         check("a ` b", "a ` b");

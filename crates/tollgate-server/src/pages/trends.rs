@@ -4,8 +4,10 @@ use askama::Template;
 use axum::extract::State;
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::visible::grouped;
+use tollgate_engine::failure::Failure;
 use tollgate_engine::store::{Figures, Names, RuleFigures, Trends};
 
+use crate::app::Shared;
 use crate::day::Day;
 use crate::extract::Query;
 use crate::pages::chart::{self, Chart, Look, Named, Series, Unit};
@@ -14,7 +16,6 @@ use crate::pages::markup::Markup;
 use crate::pages::reviews::encoded;
 use crate::pages::{Page, words};
 use crate::problem::Problem;
-use crate::routes::Shared;
 use crate::routes::trends::{Days, Span, today};
 
 mod headline;
@@ -97,8 +98,12 @@ pub(crate) async fn show(
     let today = today();
     let (days, repository) = span.check(today)?;
     let range = days.range(repository.clone());
-    let (trends, names, newest) =
-        app.call(move |desk| Ok((desk.trends(&range)?, desk.review_names()?, desk.newest_review()?))).await?;
+    let (trends, names, newest) = app
+        .call(move |board| {
+            let database = board.database();
+            Ok::<_, Failure>((database.trends(&range)?, database.run_names()?, database.newest_run()?))
+        })
+        .await?;
     let about = About { days: &days, repository: repository.as_deref(), trends: &trends };
     Ok(Page(TrendsPage::new(chrome, &about, today, names, newest > 0)))
 }

@@ -1,46 +1,50 @@
-//! What people do to features.
+//! Actions on features: start, stop, approve, reject and so on.
 
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
+use tollgate_core::board::FeatureId;
+use tollgate_core::board::machine::Status;
+use tollgate_engine::board::Board;
+use tollgate_engine::forge::worktree::Removed;
+use tollgate_engine::store::board::FeatureRow;
 use utoipa::ToSchema;
 
-use crate::desk::Act;
+use crate::app::{ProjectId, Shared};
 use crate::extract::{Body, FeaturePath, OfFeature, Optional};
-use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
+use crate::problem::{self, Kind, Problem};
 use crate::routes::features::{check_text, whole};
 use crate::view::FeatureBody;
 
-/// Who does things over this interface, if nobody says.
+/// The name of the person who acts through the API, unless given.
 pub(crate) const BY: &str = "operator";
 
-/// What to say to the agent.
+/// A note to the agent.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Resume {
-    /// Comes first in what the agent is told.
+    /// The note, which comes first in the prompt of the agent.
     #[schema(max_length = 20_000, example = "Use the existing session store.")]
     note: Option<String>,
 }
 
-/// Why a feature may pass, whatever its review says.
+/// A manual approval.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Approve {
-    /// Recorded with the approval.
+    /// The reason, recorded with the approval.
     #[schema(min_length = 1, max_length = 20_000, pattern = r"\S", example = "The remark is about generated code.")]
     reason: String,
-    /// Who approves; `operator` if nobody says.
+    /// The person who approves; `operator` by default.
     #[schema(max_length = 200, example = "Ada")]
     by: Option<String>,
 }
 
-/// Why a feature goes back.
+/// A rejection by a person.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reject {
-    /// What is wrong with it, for the agent.
+    /// A note to the agent.
     #[schema(
         min_length = 1,
         max_length = 20_000,
@@ -50,7 +54,7 @@ pub(crate) struct Reject {
     note: String,
 }
 
-/// Where a feature goes.
+/// A move to another column.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Move {
@@ -62,43 +66,43 @@ pub(crate) struct Move {
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Column {
-    /// Nobody works on it.
+    /// Not started.
     Backlog,
-    /// A person looks at it.
+    /// Approved, awaiting manual approval.
     WaitingApproval,
-    /// Nobody has to look at it.
+    /// Approved, without manual approval.
     Verified,
     /// It is over.
     Completed,
 }
 
-/// Has a feature done.
+/// Starts work on a feature.
 #[utoipa::path(
     post,
     path = "/api/projects/{project}/features/{feature}/start",
     operation_id = "startFeature",
     tag = "features",
     params(FeaturePath),
-    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn start(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
-    act(&app, of, Act::Start, BY).await
+    act(&app, of, |board, project, id| Ok(board.start(project, id, BY)?)).await
 }
 
-/// Ends the work on a feature. What was done stays in its work tree.
+/// Stops the work on a feature. Its work tree stays as it is.
 #[utoipa::path(
     post,
     path = "/api/projects/{project}/features/{feature}/stop",
     operation_id = "stopFeature",
     tag = "features",
     params(FeaturePath),
-    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn stop(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
-    act(&app, of, Act::Stop, BY).await
+    act(&app, of, |board, project, id| Ok(board.stop(project, id, BY)?)).await
 }
 
-/// Has a feature go on that waits for a person, with more rounds.
+/// Resumes a paused feature with a fresh iteration budget.
 #[utoipa::path(
     post,
     path = "/api/projects/{project}/features/{feature}/resume",
@@ -106,7 +110,7 @@ pub(crate) async fn stop(State(app): State<Shared>, of: OfFeature) -> Result<Res
     tag = "features",
     params(FeaturePath),
     request_body = Option<Resume>,
-    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn resume(
     State(app): State<Shared>,
@@ -114,10 +118,10 @@ pub(crate) async fn resume(
     Optional(resume): Optional<Resume>,
 ) -> Result<Response, Problem> {
     check_text("note", resume.note.as_ref(), 20_000)?;
-    act(&app, of, Act::Resume { note: resume.note }, BY).await
+    act(&app, of, move |board, project, id| Ok(board.resume(project, id, BY, resume.note.as_deref())?)).await
 }
 
-/// Lets a feature pass, whatever its review says. The reason is recorded.
+/// Approves a feature against its review. The reason is recorded.
 #[utoipa::path(
     post,
     path = "/api/projects/{project}/features/{feature}/approve",
@@ -125,7 +129,7 @@ pub(crate) async fn resume(
     tag = "features",
     params(FeaturePath),
     request_body = Approve,
-    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn approve(
     State(app): State<Shared>,
@@ -134,8 +138,8 @@ pub(crate) async fn approve(
 ) -> Result<Response, Problem> {
     check_said("reason", &approve.reason)?;
     check_text("by", approve.by.as_ref(), 200)?;
-    let by = approve.by.filter(|by| !by.trim().is_empty());
-    act(&app, of, Act::Approve { reason: approve.reason }, by.as_deref().unwrap_or(BY)).await
+    let by = approve.by.filter(|by| !by.trim().is_empty()).unwrap_or_else(|| BY.to_owned());
+    act(&app, of, move |board, project, id| Ok(board.approve(project, id, &by, &approve.reason)?)).await
 }
 
 /// Sends a feature back to the agent.
@@ -146,7 +150,7 @@ pub(crate) async fn approve(
     tag = "features",
     params(FeaturePath),
     request_body = Reject,
-    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn reject(
     State(app): State<Shared>,
@@ -154,20 +158,20 @@ pub(crate) async fn reject(
     Body(reject): Body<Reject>,
 ) -> Result<Response, Problem> {
     check_said("note", &reject.note)?;
-    act(&app, of, Act::Reject { note: reject.note }, BY).await
+    act(&app, of, move |board, project, id| Ok(board.reject(project, id, BY, &reject.note)?)).await
 }
 
-/// Tries again what failed, or has reviewed again what was rejected too often, e.g. after findings were dismissed.
+/// Retries a failed step, or repeats a review that rejected too often, e.g. after findings were dismissed.
 #[utoipa::path(
     post,
     path = "/api/projects/{project}/features/{feature}/retry",
     operation_id = "retryFeature",
     tag = "features",
     params(FeaturePath),
-    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn retry(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
-    act(&app, of, Act::Retry, BY).await
+    act(&app, of, |board, project, id| Ok(board.retry(project, id, BY)?)).await
 }
 
 /// Moves a feature to another column, if it may go there.
@@ -178,14 +182,14 @@ pub(crate) async fn retry(State(app): State<Shared>, of: OfFeature) -> Result<Re
     tag = "features",
     params(FeaturePath),
     request_body = Move,
-    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn move_to(
     State(app): State<Shared>,
     of: OfFeature,
     Body(to): Body<Move>,
 ) -> Result<Response, Problem> {
-    act(&app, of, Act::Move { status: to.status.word().to_owned() }, BY).await
+    act(&app, of, move |board, project, id| Ok(board.move_to(project, id, BY, &to.status.status())?)).await
 }
 
 /// Removes the work tree of a feature, if nothing in it would be lost.
@@ -195,26 +199,43 @@ pub(crate) async fn move_to(
     operation_id = "cleanFeature",
     tag = "features",
     params(FeaturePath),
-    responses((status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))))
+    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn clean(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
-    act(&app, of, Act::Clean, BY).await
+    act(&app, of, remove_worktree).await
 }
 
 impl Column {
-    fn word(self) -> &'static str {
+    fn status(self) -> Status {
         match self {
-            Self::Backlog => "backlog",
-            Self::WaitingApproval => "waiting_approval",
-            Self::Verified => "verified",
-            Self::Completed => "completed",
+            Self::Backlog => Status::Backlog,
+            Self::WaitingApproval => Status::WaitingApproval,
+            Self::Verified => Status::Verified,
+            Self::Completed => Status::Completed,
         }
     }
 }
 
-async fn act(app: &Shared, of: OfFeature, act: Act, by: &str) -> Result<Response, Problem> {
-    let (OfFeature(project, id), by) = (of, by.to_owned());
-    Ok(whole(app.call(move |desk| desk.act(project, &id, act, &by)).await?))
+fn remove_worktree(board: &Board, project: ProjectId, id: &FeatureId) -> Result<FeatureRow, Problem> {
+    let why = match board.clean(project, id).map_err(problem::conflict)? {
+        Removed::Done => return Ok(board.feature(project, id)?),
+        Removed::Kept { uncommitted } => format!("{uncommitted} files in its work tree are not committed"),
+        Removed::NotOurs => "its work tree was not made by tollgate, and stays".to_owned(),
+    };
+    Err(Problem::new(Kind::Conflict, why))
+}
+
+/// Acts on a feature and responds with its new state.
+async fn act(
+    app: &Shared,
+    OfFeature(project, id): OfFeature,
+    action: impl FnOnce(&Board, ProjectId, &FeatureId) -> Result<FeatureRow, Problem> + Send + 'static,
+) -> Result<Response, Problem> {
+    let act = move |board: &Board| {
+        let row = action(board, project, &id)?;
+        Ok::<_, Problem>(FeatureBody::new(row, board.settings().pipeline.rounds))
+    };
+    Ok(whole(app.call_in(project, act).await?))
 }
 
 pub(crate) fn check_said(name: &str, text: &String) -> Result<(), Problem> {

@@ -10,10 +10,10 @@ use tollgate_engine::failure::{Failure, Kind as FailureKind};
 use utoipa::ToSchema;
 
 use crate::access::session;
+use crate::app::Shared;
 use crate::app::{App, now};
 use crate::extract::Body;
 use crate::problem::{self, Kind, Problem};
-use crate::routes::Shared;
 
 /// The token, shown once.
 #[derive(Deserialize, ToSchema)]
@@ -44,7 +44,7 @@ pub(crate) async fn login(
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, &headers, &login.token)?)]).into_response())
 }
 
-/// The cookie for the one who has the token.
+/// The session cookie for a client with the token.
 pub(crate) fn cookie(app: &App, headers: &HeaderMap, token: &str) -> Result<HeaderValue, Problem> {
     if let Err(wait) = app.access.attempts.count(Instant::now()) {
         let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX);
@@ -85,9 +85,9 @@ pub(crate) async fn logout(State(app): State<Shared>) -> Result<Response, Proble
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }
 
-/// Makes another token, which signs everybody out and ends every connection that listens.
+/// Rotates the token, which ends all sessions and event streams.
 ///
-/// The one who asks is signed in again by a cookie. The token itself is in the server's file, and nowhere else.
+/// The caller gets a new session cookie. The token itself is only in the file of the server.
 #[utoipa::path(
     post,
     path = "/api/auth/rotate",
@@ -100,7 +100,7 @@ pub(crate) async fn logout(State(app): State<Shared>) -> Result<Response, Proble
 )]
 pub(crate) async fn rotate(State(app): State<Shared>, headers: HeaderMap) -> Result<Response, Problem> {
     let shared = Shared::clone(&app);
-    app.call(move |_| Ok(shared.access.rotate()?)).await?;
+    app.call(move |_| shared.access.rotate()).await?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, fresh_cookie(&app, &headers)?)]).into_response())
 }
 

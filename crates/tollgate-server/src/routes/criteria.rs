@@ -1,4 +1,4 @@
-//! What a description asks for, before there is a feature.
+//! The acceptance criteria of a description, before the feature exists.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use tollgate_core::board::{Criterion, criteria};
 use utoipa::ToSchema;
 
+use crate::app::Shared;
 use crate::extract::Body;
 use crate::problem::Problem;
-use crate::routes::Shared;
 use crate::routes::features::check_text;
 
 /// Texts of a feature.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Texts {
-    /// What is wanted.
+    /// The description.
     #[schema(max_length = 200_000, example = "Users can sign in.\n- passwords must have 8 characters")]
     description: String,
     /// The specification, if there is one.
@@ -38,7 +38,7 @@ pub(crate) struct CriterionText {
     /// Its name in questions and answers.
     #[schema(example = "C1")]
     id: String,
-    /// What is asked for.
+    /// The criterion.
     #[schema(example = "passwords must have 8 characters")]
     text: String,
 }
@@ -55,7 +55,7 @@ pub(crate) struct CriterionText {
 pub(crate) async fn read(State(app): State<Shared>, Body(texts): Body<Texts>) -> Result<Json<Criteria>, Problem> {
     check_text("description", Some(&texts.description), 200_000)?;
     check_text("spec", Some(&texts.spec), 500_000)?;
-    let found = app.call(move |_| Ok(criteria::read(&texts.description, &texts.spec))).await?;
+    let found = app.call(move |_| Ok::<_, Problem>(criteria::read(&texts.description, &texts.spec))).await?;
     let text = |Criterion { id, text }| CriterionText { id, text };
     Ok(Json(Criteria { criteria: found.into_iter().map(text).collect() }))
 }

@@ -1,4 +1,4 @@
-//! What the API says about itself: OpenAPI 3.1, from the code of the routes.
+//! The OpenAPI 3.1 description, generated from the routes.
 
 use axum::Extension;
 use axum::http::{HeaderValue, header};
@@ -9,11 +9,11 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::layer;
+use crate::app::Shared;
+use crate::policy::{Access, Policy};
 use crate::problem;
-use crate::routes::{Shared, webhook};
 
-/// What is said about the whole.
+/// The head of the description.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(
@@ -26,15 +26,15 @@ use crate::routes::{Shared, webhook};
     tags(
         (name = "server", description = "The server itself."),
         (name = "auth", description = "Signing in from a browser."),
-        (name = "events", description = "What happens, as it happens."),
+        (name = "events", description = "The event stream."),
         (name = "projects", description = "Projects that an operator added."),
-        (name = "features", description = "Features of a project, and what people do to them."),
-        (name = "iterations", description = "What agents did and reviews said."),
-        (name = "reviews", description = "Stored reviews, whoever asked for them, and what they say together."),
+        (name = "features", description = "Features of a project, and actions on them."),
+        (name = "iterations", description = "Iterations of a feature: reviews, diffs, output."),
+        (name = "reviews", description = "Stored reviews of all origins, and trends over them."),
         (name = "settings", description = "Settings, prompts and agents."),
-        (name = "github", description = "What GitHub tells us, and the app that we are there."),
-        (name = "jobs", description = "What is owed to pull requests and features, and what was given up."),
-        (name = "review", description = "Reviews asked for by hand.")
+        (name = "github", description = "The webhook, and the GitHub App of this server."),
+        (name = "jobs", description = "Queued jobs of pull requests and features, and dead letters."),
+        (name = "review", description = "Reviews on demand.")
     )
 )]
 pub(crate) struct Description;
@@ -49,59 +49,55 @@ impl Document {
     }
 }
 
-/// Adds what all routes have in common: how to show who asks, and what is said when something goes wrong.
-pub(crate) fn complete(mut router: OpenApiRouter<Shared>) -> OpenApiRouter<Shared> {
-    let api = router.get_openapi_mut();
-    let components = api.components.get_or_insert_with(Components::new);
+/// Adds the credentials: the token, and the cookie of a session.
+pub(crate) fn with_credentials(mut router: OpenApiRouter<Shared>) -> OpenApiRouter<Shared> {
+    let components = router.get_openapi_mut().components.get_or_insert_with(Components::new);
     let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("The server's token."));
     components.add_security_scheme("token", SecurityScheme::Http(token.build()));
     let cookie =
         ApiKeyValue::with_description("tollgate_session_7420", "From `POST /api/auth/login`; ends in the port.");
     components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
-    for (path, item) in &mut api.paths.paths {
-        let reads = [&mut item.get];
+    router
+}
+
+/// Adds the errors that all routes with a policy have in common.
+pub(crate) fn with_errors(mut router: OpenApiRouter<Shared>, policy: Policy) -> OpenApiRouter<Shared> {
+    for (path, item) in &mut router.get_openapi_mut().paths.paths {
         let changes = [&mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
-        for operation in reads.into_iter().flatten() {
-            add_problems(operation, path, Does::Read);
-        }
-        for operation in changes.into_iter().flatten() {
-            add_problems(operation, path, Does::Change);
+        let changes = changes.into_iter().map(|operation| (operation, true));
+        for (operation, is_change) in [(&mut item.get, false)].into_iter().chain(changes) {
+            if let Some(operation) = operation {
+                add_errors(operation, path, policy.access, is_change);
+            }
         }
     }
     router
 }
 
-#[derive(PartialEq, Eq)]
-enum Does {
-    Read,
-    Change,
-}
-
-fn add_problems(operation: &mut Operation, path: &str, does: Does) {
-    let is_signed = path == webhook::PATH;
-    let (is_open, is_change) = (is_signed || layer::OPEN.contains(&path), does == Does::Change);
+fn add_errors(operation: &mut Operation, path: &str, access: Access, is_change: bool) {
+    let is_open = matches!(access, Access::Open | Access::SignIn | Access::Signature);
     let has_body = operation.request_body.is_some();
     if is_open {
         operation.security = Some(Vec::new());
     }
-    let problems = [
-        ("400", has_body, "The body is no JSON that is read here: broken, too deep, or with a key twice."),
-        ("401", !is_open || is_change, "Nobody said who asks, or not rightly."),
-        ("403", is_change && !is_signed, "It comes from a page of another site."),
-        ("404", path.contains('{'), "There is no such thing."),
-        ("409", is_change && !is_open, "It cannot be done to the thing as it is now."),
+    let errors = [
+        ("400", has_body, "The body is not valid JSON: broken, too deep, or with a duplicate key."),
+        ("401", !is_open || is_change, "Missing or wrong credentials."),
+        ("403", is_change && access != Access::Signature, "The request comes from a page of another site."),
+        ("404", path.contains('{'), "Not found."),
+        ("409", is_change && !is_open, "In conflict with the current state."),
         ("413", has_body, "The body is too large."),
         ("415", has_body, "The body is not marked as JSON."),
-        ("422", has_body, "The body asks for what cannot be."),
-        ("503", true, "It cannot be done now, and may work later."),
-        ("default", true, "Something else went wrong."),
+        ("422", has_body, "The body is not valid for this operation."),
+        ("503", true, "Not available now; retry later."),
+        ("default", true, "Any other error."),
     ];
-    for (status, _, description) in problems.into_iter().filter(|(_, fits, _)| *fits) {
-        operation.responses.responses.entry(status.to_owned()).or_insert_with(|| said(description));
+    for (status, _, description) in errors.into_iter().filter(|(_, fits, _)| *fits) {
+        operation.responses.responses.entry(status.to_owned()).or_insert_with(|| problem(description));
     }
 }
 
-fn said(description: &str) -> RefOr<utoipa::openapi::Response> {
+fn problem(description: &str) -> RefOr<utoipa::openapi::Response> {
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
     ResponseBuilder::new().description(description).content("application/problem+json", content).build().into()
 }

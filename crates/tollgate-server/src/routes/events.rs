@@ -1,4 +1,4 @@
-//! What happens, as it happens: over a WebSocket, or as a stream for `curl`.
+//! The event stream: over a WebSocket, or as server-sent events for `curl`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::access;
+use crate::app::{ProjectId, Shared};
+use crate::connections::{Busy, Connection};
 use crate::events::{Next, Reader, frame};
 use crate::extract::Query;
 use crate::problem::{self, Kind, Problem};
-use crate::routes::Shared;
-use crate::serve::{Busy, Held};
 
 /// Bytes kept for what a client sends, which is nothing of use; held as long as it listens.
 const READ_BUFFER: usize = 512;
@@ -30,7 +30,7 @@ const READ_BUFFER: usize = 512;
 const WRITE_BUFFER: usize = 4096;
 /// Bytes of one message of a client.
 const MAX_MESSAGE: usize = 4096;
-/// How much a client may say between two heartbeats, though nobody listens.
+/// The most messages of a client between two heartbeats; they are ignored.
 const MAX_SAID: u32 = 64;
 /// The protocol of our sockets, for clients that name one.
 const PROTOCOL: &str = "tollgate.events";
@@ -45,7 +45,7 @@ pub(crate) struct Wanted {
     project: Option<u64>,
 }
 
-/// Sends what happens: over a WebSocket when asked to upgrade, otherwise as an event stream.
+/// Streams events: over a WebSocket when asked to upgrade, otherwise as server-sent events.
 ///
 /// The first frame is `hello`. After `resync` the connection is closed: the client has missed what cannot be sent again,
 /// and reads everything anew. After `goodbye` it comes back a little later with `since`.
@@ -69,7 +69,7 @@ pub(crate) struct Wanted {
 )]
 pub(crate) async fn events(
     State(app): State<Shared>,
-    Extension(held): Extension<Arc<Held>>,
+    Extension(connection): Extension<Arc<Connection>>,
     Query(wanted): Query<Wanted>,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -78,12 +78,14 @@ pub(crate) async fn events(
         return Err(problem::busy("too many clients listen"));
     }
     if let Some(project) = wanted.project {
-        app.call(move |desk| desk.project(project)).await?;
+        let id = ProjectId::try_from(project).unwrap_or(ProjectId::MAX);
+        app.call(move |board| board.project(id)).await?;
     }
     let last_id = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let reader = app.hub.listen(last_id.or(wanted.since), wanted.project);
     let over = app.access.over();
-    let listener = Listener { heartbeat: heartbeat(app.limits.heartbeat), reader, app, over, busy: Busy::new(&held) };
+    let listener =
+        Listener { heartbeat: heartbeat(app.limits.heartbeat), reader, app, over, busy: Busy::new(&connection) };
     match upgrade {
         Ok(upgrade) => Ok(listener.upgrade(upgrade, &headers)),
         Err(_) if headers.contains_key(header::UPGRADE) => {
@@ -255,7 +257,7 @@ async fn send_all(socket: &mut WebSocket, texts: impl Iterator<Item = Utf8Bytes>
 
 async fn close(mut socket: WebSocket, code: u16, reason: &'static str) {
     let _ = socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
-    // The client's answer, so that what was sent is not thrown away by the system.
+    // The client's answer, so that the system does not discard frames that were sent.
     let _ =
         tokio::time::timeout(Duration::from_secs(2), async { while let Some(Ok(_)) = socket.recv().await {} }).await;
 }

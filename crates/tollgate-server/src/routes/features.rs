@@ -6,21 +6,23 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tollgate_core::board::FeatureId;
+use tollgate_core::board::machine::Status;
+use tollgate_engine::board::{Board, Refused};
+use tollgate_engine::failure::Failure;
+use tollgate_engine::store::board::CardFilter;
 use utoipa::IntoParams;
 
-use crate::desk::{Feature, FeatureEdit, FeatureQuery, NewFeature};
+use crate::app::{ProjectId, Shared};
 use crate::extract::{Body, FeaturePath, InProject, OfFeature, ProjectPath, Query};
-use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
-use crate::view::{FeatureBody, Features};
+use crate::problem::{self, Kind, Problem};
+use crate::routes::acts::BY;
+use crate::view::request::{FeatureEdit, NewFeature};
+use crate::view::{CardBody, FeatureBody, Features};
 
-/// How many features a list has if nobody says.
+/// The default page size.
 const LIMIT: usize = 100;
-/// How many features a list has at most.
+/// The largest page size.
 const MAX_LIMIT: usize = 1000;
-
-/// Who adds features over this interface.
-const BY: &str = "operator";
 
 /// Which features.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -39,7 +41,7 @@ pub(crate) struct Which {
     /// Only those of this group.
     #[param(max_length = 200)]
     category: Option<String>,
-    /// Only those that wait for a person.
+    /// Only features that wait for a person.
     needs_person: Option<bool>,
     /// At most so many.
     #[param(minimum = 1, maximum = 1000)]
@@ -50,7 +52,7 @@ pub(crate) struct Which {
 }
 
 impl Which {
-    fn check(self) -> Result<FeatureQuery, Problem> {
+    fn check(self) -> Result<CardFilter, Problem> {
         let limit = self.limit.unwrap_or(LIMIT);
         let is_short = |text: &Option<String>, most| text.as_ref().is_none_or(|text| text.chars().count() <= most);
         if !(1..=MAX_LIMIT).contains(&limit) {
@@ -62,18 +64,19 @@ impl Which {
         if !(is_short(&self.status, 100) && is_short(&self.q, 200) && is_short(&self.category, 200)) {
             return Err(Problem::new(Kind::Unprocessable, "a part of the question is too long"));
         }
-        if let Some(Err(problem)) = self.after.as_deref().map(FeatureId::parse) {
-            return Err(Problem::new(Kind::Unprocessable, format!("`after` names no feature: {problem}"))
-                .hint("Give what the answer before gave as `next`."));
-        }
-        Ok(FeatureQuery {
-            status: self.status,
+        let after = self.after.as_deref().map(FeatureId::parse).transpose().map_err(|problem| {
+            Problem::new(Kind::Unprocessable, format!("`after` names no feature: {problem}"))
+                .hint("Use the `next` of the previous page.")
+        })?;
+        Ok(CardFilter {
+            status: self.status.as_deref().map(Status::parse),
             text: self.q,
             priority: self.priority,
             category: self.category,
             needs_person: self.needs_person.unwrap_or(false),
             limit,
-            after: self.after,
+            after,
+            ..CardFilter::default()
         })
     }
 }
@@ -92,8 +95,22 @@ pub(crate) async fn list(
     InProject(project): InProject,
     Query(which): Query<Which>,
 ) -> Result<Json<Features>, Problem> {
-    let query = which.check()?;
-    Ok(Json(app.call(move |desk| desk.features(project, &query)).await?.into()))
+    let filter = which.check()?;
+    Ok(Json(app.call_in(project, move |board| read_page(board, project, filter)).await?))
+}
+
+/// Reads one card more than is asked for, to know whether there are more.
+fn read_page(board: &Board, project: ProjectId, filter: CardFilter) -> Result<Features, Failure> {
+    tollgate_engine::process::panic_point("route");
+    let limit = filter.limit;
+    let filter = CardFilter { limit: limit + 1, ..filter };
+    let mut cards = board.database().cards(project, &filter)?;
+    let total = board.database().n_cards(project, &filter)? as u64;
+    let has_more = cards.len() > limit;
+    cards.truncate(limit);
+    let next = cards.last().filter(|_| has_more).map(|card| card.id.to_string());
+    let rounds = board.settings().pipeline.rounds;
+    Ok(Features { features: cards.into_iter().map(|card| CardBody::new(card, rounds)).collect(), next, total })
 }
 
 /// Adds a feature, and starts it if asked to.
@@ -105,7 +122,7 @@ pub(crate) async fn list(
     params(ProjectPath),
     request_body = NewFeature,
     responses(
-        (status = 201, description = "It is added.", body = FeatureBody,
+        (status = 201, description = "Added.", body = FeatureBody,
          headers(("location" = String), ("etag" = String)))
     )
 )]
@@ -115,7 +132,13 @@ pub(crate) async fn add(
     Body(new): Body<NewFeature>,
 ) -> Result<Response, Problem> {
     check_new(&new)?;
-    let feature = app.call(move |desk| desk.add_feature(project, new, BY)).await?;
+    let starts = new.start.unwrap_or(false);
+    let create = move |board: &Board| {
+        let row = board.create(project, &new.for_board())?;
+        let row = if starts { board.start(project, &row.id, BY)? } else { row };
+        Ok::<_, Refused>(FeatureBody::new(row, board.settings().pipeline.rounds))
+    };
+    let feature = app.call(create).await?;
     let location = format!("/api/projects/{project}/features/{}", feature.id);
     let mut response = whole(feature);
     *response.status_mut() = StatusCode::CREATED;
@@ -135,7 +158,7 @@ pub(crate) async fn add(
     responses((status = 200, description = "The feature.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn show(State(app): State<Shared>, OfFeature(project, id): OfFeature) -> Result<Response, Problem> {
-    Ok(whole(app.call(move |desk| desk.feature(project, &id)).await?))
+    Ok(whole(app.call_in(project, move |board| FeatureBody::read(board, project, &id)).await?))
 }
 
 /// Changes a feature. With `If-Match`, only if it still is as the client knows it.
@@ -152,7 +175,7 @@ pub(crate) async fn show(State(app): State<Shared>, OfFeature(project, id): OfFe
     request_body = FeatureEdit,
     responses(
         (status = 200, description = "The feature as it is now.", body = FeatureBody, headers(("etag" = String))),
-        (status = 412, description = "It was changed in the meantime.", body = crate::problem::Document,
+        (status = 412, description = "It has changed since.", body = crate::problem::Document,
          content_type = "application/problem+json")
     )
 )]
@@ -164,7 +187,11 @@ pub(crate) async fn edit(
 ) -> Result<Response, Problem> {
     let rev = revision(&headers)?;
     check_edit(&edit)?;
-    Ok(whole(app.call(move |desk| desk.edit_feature(project, &id, edit, rev)).await?))
+    let change = move |board: &Board| {
+        let row = board.edit(project, &id, &edit.for_board(), rev)?;
+        Ok::<_, Refused>(FeatureBody::new(row, board.settings().pipeline.rounds))
+    };
+    Ok(whole(app.call_in(project, change).await?))
 }
 
 /// Removes a feature.
@@ -174,19 +201,18 @@ pub(crate) async fn edit(
     operation_id = "removeFeature",
     tag = "features",
     params(FeaturePath),
-    responses((status = 204, description = "It is removed."))
+    responses((status = 204, description = "Removed."))
 )]
 pub(crate) async fn remove(
     State(app): State<Shared>,
     OfFeature(project, id): OfFeature,
 ) -> Result<StatusCode, Problem> {
-    app.call(move |desk| desk.remove_feature(project, &id)).await?;
+    app.call_in(project, move |board| board.delete(project, &id, BY).map_err(problem::conflict)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// A feature with the header that names this state of it.
-pub(super) fn whole(feature: Feature) -> Response {
-    let body = FeatureBody::whole(feature);
+pub(super) fn whole(body: FeatureBody) -> Response {
     let etag = [(header::ETAG, body.etag())];
     (etag, Json(body)).into_response()
 }
@@ -228,7 +254,7 @@ fn check_edit(edit: &FeatureEdit) -> Result<(), Problem> {
 
 fn check_rest(description: Option<&String>, priority: Option<u8>, n_before: Option<usize>) -> Result<(), Problem> {
     if description.is_some_and(|text| text.trim().is_empty()) {
-        return Err(Problem::new(Kind::Unprocessable, "`description` is empty").hint("Say what is wanted."));
+        return Err(Problem::new(Kind::Unprocessable, "`description` is empty").hint("Describe the feature."));
     }
     if priority.is_some_and(|priority| !(1..=3).contains(&priority)) {
         return Err(Problem::new(Kind::Unprocessable, "`priority` is not 1, 2 or 3"));

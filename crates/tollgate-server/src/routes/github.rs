@@ -12,13 +12,12 @@ use tollgate_engine::config::github::URL;
 use tollgate_engine::forge::app_registration::{AppRequest, ExistingApp};
 use utoipa::ToSchema;
 
+use crate::app::Shared;
 use crate::extract::Body;
+use crate::github_app::AppState;
+use crate::pending_apps::PendingApp;
 use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
-
-mod pending;
-
-pub(crate) use pending::{Pending, Setup};
+use crate::webhook::WebhookState;
 
 /// How it stands with the app.
 #[derive(Debug, Serialize, ToSchema)]
@@ -33,7 +32,7 @@ pub(crate) struct AppBody {
     slug: Option<String>,
     /// Where it is installed in repositories.
     install_url: Option<String>,
-    /// What is wrong with it.
+    /// The reason why it cannot be used.
     problem: Option<String>,
 }
 
@@ -46,14 +45,20 @@ pub(crate) struct AppBody {
     responses((status = 200, description = "How it stands.", body = AppBody))
 )]
 pub(crate) async fn show(State(app): State<Shared>) -> Result<Json<AppBody>, Problem> {
-    let state = app.call(|desk| desk.app_state()).await?;
+    let state = state(&app).await?;
     Ok(Json(AppBody {
-        takes_deliveries: state.is_open,
+        takes_deliveries: state.is_ready,
         id: state.app.as_ref().map(|card| card.id),
         install_url: state.app.as_ref().and_then(|card| card.install_url()),
         slug: state.app.and_then(|card| card.slug),
         problem: state.problem.map(|failure| failure.message),
     }))
+}
+
+/// The state of the app.
+pub(crate) async fn state(app: &Shared) -> Result<AppState, Problem> {
+    let (organization, is_ready) = (app.organization.clone(), matches!(app.webhook.get(), WebhookState::Ready(_)));
+    app.call(move |board| AppState::read(board, organization, is_ready)).await
 }
 
 /// An app to be made.
@@ -99,12 +104,12 @@ pub(crate) async fn begin(
     let wish =
         AppRequest::parse(new.github_url.as_deref().unwrap_or(URL), &new.public_url, new.organization.as_deref())
             .map_err(|wrong| Problem::new(Kind::Unprocessable, wrong.to_string()))?;
-    let state = app.call(|desk| desk.app_state()).await?;
+    let state = state(&app).await?;
     if (state.app.is_some() || state.problem.is_some()) && !new.replace {
         return Err(Problem::new(Kind::Conflict, "an app is set up already").hint("`replace` puts it aside."));
     }
     let earlier = if new.replace { ExistingApp::Replace } else { ExistingApp::Keep };
-    let name = app.pending.begin(Setup { wish, earlier, from: origin(&headers) })?;
+    let name = app.pending.begin(PendingApp { wish, earlier, from: origin(&headers) })?;
     let page = format!("/github/setup/{name}");
     Ok((StatusCode::CREATED, [(header::LOCATION, page.clone())], Json(SetupBody { page })).into_response())
 }

@@ -10,11 +10,10 @@ use axum::{Extension, Json};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app;
-use crate::metrics::Gauges;
+use crate::app::{self, Shared};
+use crate::connections::Connections;
+use crate::metrics::{Figures, Gauges};
 use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
-use crate::serve::Connections;
 
 /// That all is well.
 #[derive(Debug, Serialize, ToSchema)]
@@ -53,8 +52,8 @@ pub(crate) async fn ready(State(app): State<Shared>) -> Result<Json<Well>, Probl
     if !app.hub.is_following() {
         return Err(Problem::new(Kind::Unavailable, "the log of events cannot be read"));
     }
-    // Whoever asks here has shown no token, so it is not said what is wrong.
-    let ready = app.call(|desk| desk.ready()).await;
+    // This route needs no token, so the response does not tell the reason.
+    let ready = app.call(|board| board.database().check()).await;
     ready.map_err(|_| {
         Problem::new(Kind::Unavailable, "the board cannot work now").hint("The server's log says more.")
     })?;
@@ -73,7 +72,7 @@ pub(crate) async fn metrics(
     State(app): State<Shared>,
     Extension(connections): Extension<Arc<Connections>>,
 ) -> Response {
-    let figures = app.metrics.stored.get(Instant::now(), async || app.call(|desk| desk.figures()).await.ok()).await;
+    let figures = app.metrics.stored.get(Instant::now(), async || app.call(Figures::read).await.ok()).await;
     let gauges = Gauges {
         connections: connections.count() as u64,
         listeners: app.hub.n_open(),

@@ -1,21 +1,24 @@
-//! What agents did and reviews said.
+//! Iterations of a feature: reviews, diffs, agent output, history.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use tollgate_core::board::{FeatureId, Iteration};
+use tollgate_engine::board::{Board, Refused};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::desk::{Part, Step};
+use crate::app::{ProjectId, Shared};
 use crate::extract::{FeaturePath, IterationPath, OfFeature, OfIteration, Query};
 use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
+use crate::view::record::HistoryEntry;
+use crate::view::request::DiffPart;
 use crate::view::{IterationBody, Iterations};
 
-/// The header with the place after what was sent.
+/// The header with the offset after the text.
 const NEXT: HeaderName = HeaderName::from_static("tollgate-next-offset");
-/// The header that tells whether the agent is still at work.
+/// The header that tells whether the agent is still running.
 const RUNNING: HeaderName = HeaderName::from_static("tollgate-running");
 
 /// The reviews of a feature, oldest first.
@@ -31,7 +34,7 @@ pub(crate) async fn list(
     State(app): State<Shared>,
     OfFeature(project, id): OfFeature,
 ) -> Result<Json<Iterations>, Problem> {
-    let iterations = app.call(move |desk| desk.iterations(project, &id)).await?;
+    let iterations = app.call_in(project, move |board| read(board, project, &id)).await?;
     Ok(Json(Iterations { iterations: iterations.iter().map(IterationBody::from).collect() }))
 }
 
@@ -48,7 +51,7 @@ pub(crate) async fn show(
     State(app): State<Shared>,
     OfIteration(project, id, number): OfIteration,
 ) -> Result<Json<IterationBody>, Problem> {
-    let iterations = app.call(move |desk| desk.iterations(project, &id)).await?;
+    let iterations = app.call_in(project, move |board| read(board, project, &id)).await?;
     // Of several with one number the last one stands.
     let found = iterations.iter().rfind(|iteration| iteration.number == number);
     found.map(|iteration| Json(iteration.into())).ok_or_else(|| {
@@ -61,10 +64,10 @@ pub(crate) async fn show(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Which {
-    /// The whole feature as it was reviewed, or what changed since the review before.
+    /// The whole feature as it was reviewed, or the changes since the previous review.
     #[serde(default)]
     #[param(inline)]
-    part: Part,
+    part: DiffPart,
 }
 
 /// The diff that was reviewed.
@@ -81,8 +84,8 @@ pub(crate) async fn diff(
     OfIteration(project, id, number): OfIteration,
     Query(which): Query<Which>,
 ) -> Result<Response, Problem> {
-    let diff = app.call(move |desk| desk.diff(project, &id, number, which.part)).await?;
-    Ok(text("text/x-diff; charset=utf-8", diff))
+    let diff = app.call_in(project, move |board| board.diff(project, &id, number, which.part.into())).await?;
+    Ok(text("text/x-diff; charset=utf-8", String::from_utf8_lossy(&diff).into_owned()))
 }
 
 /// The review as Markdown.
@@ -101,7 +104,7 @@ pub(crate) async fn review(
     State(app): State<Shared>,
     OfIteration(project, id, number): OfIteration,
 ) -> Result<Response, Problem> {
-    let review = app.call(move |desk| desk.review_text(project, &id, number)).await?;
+    let review = app.call_in(project, move |board| board.review_text(project, &id, number)).await?;
     Ok(text("text/markdown; charset=utf-8", review))
 }
 
@@ -109,13 +112,13 @@ pub(crate) async fn review(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct From {
-    /// The place in bytes, as the answer before gave it.
+    /// The offset in bytes, as the previous response gave it.
     #[serde(default)]
     #[param(required = false)]
     from: u64,
 }
 
-/// What the agent wrote, from a place on. Ask again with the header `tollgate-next-offset` for more.
+/// The output of the agent from an offset on. Ask again with the header `tollgate-next-offset` for more.
 #[utoipa::path(
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/output",
@@ -123,7 +126,7 @@ pub(crate) struct From {
     tag = "iterations",
     params(IterationPath, From),
     responses((status = 200, description = "The text.", body = String, content_type = "text/plain", headers(
-        ("tollgate-next-offset" = u64, description = "The place after this text."),
+        ("tollgate-next-offset" = u64, description = "The offset after this text."),
         ("tollgate-running" = bool, description = "True while the agent may write more.")
     )))
 )]
@@ -135,35 +138,40 @@ pub(crate) async fn output(
     if i64::try_from(from).is_err() {
         return Err(Problem::new(Kind::Unprocessable, "`from` is beyond the end of any file"));
     }
-    let output = app.call(move |desk| desk.output(project, &id, number, from)).await?;
+    let output = app.call_in(project, move |board| board.output(project, &id, number, from)).await?;
     let mut response = text("text/plain; charset=utf-8", output.text);
     response.headers_mut().insert(NEXT, HeaderValue::from(output.next));
-    let running = if output.is_running { "true" } else { "false" };
+    let running = if output.is_open { "true" } else { "false" };
     response.headers_mut().insert(RUNNING, HeaderValue::from_static(running));
     Ok(response)
 }
 
-/// What happened to a feature.
+/// The history of a feature.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct History {
     /// Oldest first.
-    history: Vec<Step>,
+    history: Vec<HistoryEntry>,
 }
 
-/// What happened to a feature, oldest first.
+/// The history of a feature, oldest first.
 #[utoipa::path(
     get,
     path = "/api/projects/{project}/features/{feature}/history",
     operation_id = "showHistory",
     tag = "iterations",
     params(FeaturePath),
-    responses((status = 200, description = "What happened.", body = History))
+    responses((status = 200, description = "The history.", body = History))
 )]
 pub(crate) async fn history(
     State(app): State<Shared>,
     OfFeature(project, id): OfFeature,
 ) -> Result<Json<History>, Problem> {
-    Ok(Json(History { history: app.call(move |desk| desk.history(project, &id)).await? }))
+    let history = app.call_in(project, move |board| board.history(project, &id)).await?;
+    Ok(Json(History { history: history.into_iter().map(HistoryEntry::from).collect() }))
+}
+
+fn read(board: &Board, project: ProjectId, id: &FeatureId) -> Result<Vec<Iteration>, Refused> {
+    Ok(board.iterations(project, id)?.into_iter().map(|row| row.iteration).collect())
 }
 
 fn text(kind: &'static str, body: String) -> Response {

@@ -1,21 +1,21 @@
-//! What is owed to pull requests and features: seen, tried again, ended.
+//! Queued jobs of pull requests and features: list, retry, cancel.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tollgate_engine::board::iso;
-use tollgate_engine::store::jobs::{Job, JobState};
+use tollgate_engine::pulls::jobs;
+use tollgate_engine::store::jobs::{Job, JobQuery, JobRefused, JobState};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::desk::jobs::JobsWanted;
+use crate::app::Shared;
 use crate::extract::{JobPath, OfJob, Query};
 use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
 use crate::routes::acts::BY;
 use crate::routes::reviews::text;
 
-/// How many are listed if nobody says, and at most.
+/// The default and the largest page size.
 const LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1_000;
 
@@ -33,35 +33,35 @@ pub(crate) struct Which {
     limit: Option<usize>,
 }
 
-/// How it stands with a job.
+/// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum StateWord {
-    /// It waits for its turn.
+    /// It is queued.
     Queued,
-    /// Somebody works on it.
+    /// A worker holds its lease.
     Running,
-    /// It failed, and is tried again by itself.
+    /// It failed and is retried with backoff.
     Failed,
-    /// It was given up until somebody asks.
+    /// It is a dead letter until a person retries it.
     Dead,
 }
 
-/// What is owed.
+/// Jobs.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct JobsBody {
-    /// What runs first, then what was given up, failed, or waits.
+    /// Running jobs first, then dead letters, failed and queued ones.
     jobs: Vec<JobBody>,
 }
 
-/// Something that is owed.
+/// A job.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct JobBody {
     /// Its name.
     #[schema(example = "pull-12")]
     id: String,
-    /// What is to be done, in a word.
+    /// The kind of work.
     #[schema(example = "review")]
     kind: String,
     /// The repository at the host, or the project.
@@ -71,17 +71,17 @@ pub(crate) struct JobBody {
     #[schema(example = "#7")]
     subject: String,
     state: StateWord,
-    /// How often it was tried.
+    /// The number of attempts.
     attempt: u32,
-    /// Since when it has been owed.
+    /// The time it was enqueued.
     since: String,
-    /// From when on it can be done; missing when nobody does it before somebody asks.
+    /// The time of the next attempt; missing for a dead letter.
     next: Option<String>,
-    /// What went wrong last.
+    /// The last error.
     problem: Option<String>,
-    /// Who works on it.
+    /// The worker that holds the lease.
     owner: Option<String>,
-    /// Until when that holds without a sign of life.
+    /// The end of the lease without a heartbeat.
     until: Option<String>,
 }
 
@@ -123,14 +123,14 @@ impl From<Job> for JobBody {
     }
 }
 
-/// What is owed to pull requests and features, and what was given up.
+/// Lists queued jobs and dead letters of pull requests and features.
 #[utoipa::path(
     get,
     path = "/api/jobs",
     operation_id = "listJobs",
     tag = "jobs",
     params(Which),
-    responses((status = 200, description = "What is owed.", body = JobsBody))
+    responses((status = 200, description = "The jobs.", body = JobsBody))
 )]
 pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<Which>) -> Result<Json<JobsBody>, Problem> {
     let limit = which.limit.unwrap_or(LIMIT);
@@ -138,35 +138,44 @@ pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<Which>) 
         return Err(Problem::new(Kind::Unprocessable, format!("`limit` is not from 1 to {MAX_LIMIT}")));
     }
     let place = text("repository", which.repository.as_ref())?;
-    let wanted = JobsWanted { state: which.state.map(StateWord::state), place, limit };
-    let jobs = app.call(move |desk| desk.jobs(&wanted)).await?;
+    let query = JobQuery { state: which.state.map(StateWord::state), place, limit, now_ms: app.board.now() };
+    let jobs = app.call(move |board| board.database().jobs(&query)).await?;
     Ok(Json(JobsBody { jobs: jobs.into_iter().map(Into::into).collect() }))
 }
 
-/// Has something done now that was given up or waits after a failure, with all its tries.
+/// Retries a dead letter or a failed job now, with fresh attempts.
 #[utoipa::path(
     post,
     path = "/api/jobs/{job}/retry",
     operation_id = "retryJob",
     tag = "jobs",
     params(JobPath),
-    responses((status = 204, description = "It is in the queue again."))
+    responses((status = 204, description = "Queued again."))
 )]
 pub(crate) async fn retry(State(app): State<Shared>, OfJob(id): OfJob) -> Result<StatusCode, Problem> {
-    app.call(move |desk| desk.retry_job(&id, BY)).await?;
+    app.call(move |board| jobs::retry(board, &id, BY)?.map_err(refused)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends something that is owed, or forgets that it was given up.
+/// Cancels a queued job, or discards a dead letter.
 #[utoipa::path(
     post,
     path = "/api/jobs/{job}/cancel",
     operation_id = "cancelJob",
     tag = "jobs",
     params(JobPath),
-    responses((status = 204, description = "It is not owed any more."))
+    responses((status = 204, description = "Cancelled."))
 )]
 pub(crate) async fn cancel(State(app): State<Shared>, OfJob(id): OfJob) -> Result<StatusCode, Problem> {
-    app.call(move |desk| desk.cancel_job(&id, BY)).await?;
+    app.call(move |board| jobs::cancel(board, &id, BY)?.map_err(refused)).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+fn refused(refused: JobRefused) -> Problem {
+    match refused {
+        JobRefused::Unknown(_) => {
+            Problem::new(Kind::NotFound, refused.to_string()).hint("List them with `GET /api/jobs`.")
+        }
+        JobRefused::Not(why) => Problem::new(Kind::Conflict, why),
+    }
 }

@@ -1,4 +1,4 @@
-//! What is behind reviews: what was asked and said, what was looked at, what is dismissed, and reviews as files.
+//! The record of reviews: audit, coverage, dismissals, exports.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,22 +6,22 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tollgate_core::coverage::{CoveredHunk, HunkStatus};
-use tollgate_engine::board::{Audit, ReviewAttempt};
+use tollgate_engine::board::{Audit, Board, ReviewAttempt};
 use tollgate_engine::reviewer::recording::RecordedExchange;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::desk::record::{Asked, Dismissed, Looked, Pointed};
+use crate::app::Shared;
 use crate::extract::{
     Body, DismissalPath, FindingPath, InProject, IterationPath, OfDismissal, OfFinding, OfIteration, ProjectPath, Query,
 };
-use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
+use crate::problem::{self, Kind, Problem};
 use crate::routes::acts::{BY, check_said};
 use crate::routes::export::Form;
 use crate::routes::features::check_text;
 use crate::view::Finding;
+use crate::view::record::{DismissalBody, ReviewerUsage, RunDetails};
 
-/// What reviewers were asked and what they said.
+/// The prompts of reviewers and their answers.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Audit)]
@@ -38,7 +38,7 @@ pub(crate) struct AuditBody {
 pub(crate) struct TryBody {
     /// The file with all of it, on the server's machine.
     file: String,
-    /// What was asked and said, in order.
+    /// The exchanges, in order.
     exchanges: Vec<ExchangeBody>,
     /// How many exchanges are left out.
     more: usize,
@@ -48,11 +48,11 @@ pub(crate) struct TryBody {
     problem: Option<String>,
 }
 
-/// A question and what came of it.
+/// A prompt and its result.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Exchange)]
 pub(crate) struct ExchangeBody {
-    /// Who was asked.
+    /// The reviewer.
     #[schema(example = "claude")]
     reviewer: String,
     /// For which time, from 1.
@@ -63,9 +63,9 @@ pub(crate) struct ExchangeBody {
     round: u32,
     /// What the reviewer was told about its role.
     system: String,
-    /// What it was asked.
+    /// The prompt.
     question: String,
-    /// What it said, word for word.
+    /// The answer, verbatim.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     reply: Option<String>,
@@ -102,7 +102,7 @@ impl From<RecordedExchange> for ExchangeBody {
     }
 }
 
-/// What a review looked at, and what it found that does not count.
+/// The coverage of a review, and its withheld findings.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Looked)]
@@ -111,7 +111,7 @@ pub(crate) struct LookedBody {
     run: i64,
     /// How long it took, in milliseconds.
     took_ms: u64,
-    /// What was compared, in words.
+    /// The two sides that were compared, for people.
     compared: String,
     /// Each hunk of the change; missing when the review does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ pub(crate) struct LookedBody {
     /// Findings that do not count.
     withheld: Vec<WithheldBody>,
     /// Models and agents that were asked.
-    reviewers: Vec<Asked>,
+    reviewers: Vec<ReviewerUsage>,
 }
 
 /// A hunk, or a file without hunks, and what became of it.
@@ -136,7 +136,7 @@ pub(crate) struct HunkBody {
     /// `reviewed`, `skipped` or `not_reviewed`.
     #[schema(example = "reviewed")]
     looked: &'static str,
-    /// The rule by which it was skipped, or why nobody looked at it.
+    /// The rule by which it was skipped, or why it was not reviewed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     why: Option<String>,
@@ -152,8 +152,8 @@ pub(crate) struct WithheldBody {
     why: String,
 }
 
-impl From<Looked> for LookedBody {
-    fn from(looked: Looked) -> Self {
+impl From<RunDetails> for LookedBody {
+    fn from(looked: RunDetails) -> Self {
         Self {
             run: looked.run,
             took_ms: looked.took_ms,
@@ -183,11 +183,11 @@ impl WithheldBody {
     }
 }
 
-/// What is dismissed in a project.
+/// The dismissals of a project.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Dismissals {
     /// Oldest first.
-    dismissals: Vec<Dismissed>,
+    dismissals: Vec<DismissalBody>,
 }
 
 /// Why a finding does not count.
@@ -197,7 +197,7 @@ pub(crate) struct Dismiss {
     /// Recorded with the dismissal, and shown by every review that leaves the finding out.
     #[schema(min_length = 1, max_length = 20_000, pattern = r"\S", example = "The template is ours.")]
     reason: String,
-    /// Who says so; `operator` if nobody says.
+    /// The person who dismisses it; `operator` by default.
     #[schema(max_length = 200, example = "Ada")]
     by: Option<String>,
 }
@@ -220,37 +220,37 @@ pub(crate) struct One {
     finding: Option<String>,
 }
 
-/// What reviewers were asked in an iteration, and what they said, word for word.
+/// The prompts of reviewers in an iteration and their answers, verbatim.
 #[utoipa::path(
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/audit",
     operation_id = "showAudit",
     tag = "iterations",
     params(IterationPath),
-    responses((status = 200, description = "What was asked and said.", body = AuditBody))
+    responses((status = 200, description = "The audit.", body = AuditBody))
 )]
 pub(crate) async fn audit(
     State(app): State<Shared>,
     OfIteration(project, id, number): OfIteration,
 ) -> Result<Json<AuditBody>, Problem> {
-    Ok(Json(app.call(move |desk| desk.audit(project, &id, number)).await?.into()))
+    Ok(Json(app.call_in(project, move |board| board.audit(project, &id, number)).await?.into()))
 }
 
-/// What a review looked at, hunk by hunk, and what it found that does not count.
+/// The coverage of a review, hunk by hunk, and its withheld findings.
 #[utoipa::path(
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/coverage",
     operation_id = "showCoverage",
     tag = "iterations",
     params(IterationPath),
-    responses((status = 200, description = "What was looked at.", body = LookedBody))
+    responses((status = 200, description = "The coverage.", body = LookedBody))
 )]
 pub(crate) async fn coverage(
     State(app): State<Shared>,
     OfIteration(project, id, number): OfIteration,
 ) -> Result<Json<LookedBody>, Problem> {
-    let looked = app.call(move |desk| desk.looked(project, &id, number)).await?;
-    looked.map(|looked| Json(looked.into())).ok_or_else(|| {
+    let run = app.call_in(project, move |board| board.run_of(project, &id, number)).await?;
+    run.and_then(RunDetails::of).map(|run| Json(run.into())).ok_or_else(|| {
         Problem::new(Kind::NotFound, format!("iteration {number} ended without a review that looked at anything"))
             .hint("`GET …/iterations` says how it ended.")
     })
@@ -279,7 +279,8 @@ pub(crate) async fn export(
 ) -> Result<Response, Problem> {
     // Names of features are letters, digits, `-` and `_`.
     let name = format!("{id}-review-{number}");
-    let text = app.call(move |desk| desk.export(project, &id, number, format.export())).await?;
+    let export = move |board: &Board| board.export(project, &id, number, format.export()).map_err(problem::conflict);
+    let text = app.call_in(project, export).await?;
     Ok(format.file(&name, text))
 }
 
@@ -297,24 +298,25 @@ pub(crate) async fn prompt(
     OfIteration(project, id, number): OfIteration,
     Query(One { finding }): Query<One>,
 ) -> Result<Response, Problem> {
-    let text = app.call(move |desk| desk.task(project, &id, number, finding.as_deref())).await?;
+    let text = app.call_in(project, move |board| board.prompt(project, &id, number, finding.as_deref())).await?;
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"))], text).into_response())
 }
 
-/// What is dismissed in a project, by whom and why.
+/// The dismissals of a project, with person and reason.
 #[utoipa::path(
     get,
     path = "/api/projects/{project}/dismissals",
     operation_id = "listDismissals",
     tag = "iterations",
     params(ProjectPath),
-    responses((status = 200, description = "What is dismissed.", body = Dismissals))
+    responses((status = 200, description = "The dismissals.", body = Dismissals))
 )]
 pub(crate) async fn dismissals(
     State(app): State<Shared>,
     InProject(project): InProject,
 ) -> Result<Json<Dismissals>, Problem> {
-    Ok(Json(Dismissals { dismissals: app.call(move |desk| desk.dismissals(project)).await? }))
+    let dismissals = app.call(move |board| board.dismissals(project)).await?;
+    Ok(Json(Dismissals { dismissals: dismissals.into_iter().map(DismissalBody::from).collect() }))
 }
 
 /// Dismisses a finding: reviews leave it out while its code is the same. The next review counts, not the last one.
@@ -325,33 +327,36 @@ pub(crate) async fn dismissals(
     tag = "iterations",
     params(FindingPath),
     request_body = Dismiss,
-    responses((status = 200, description = "The dismissal.", body = Dismissed))
+    responses((status = 200, description = "The dismissal.", body = DismissalBody))
 )]
 pub(crate) async fn dismiss(
     State(app): State<Shared>,
     OfFinding(project, id, iteration, finding): OfFinding,
     Body(dismiss): Body<Dismiss>,
-) -> Result<Json<Dismissed>, Problem> {
+) -> Result<Json<DismissalBody>, Problem> {
     check_said("reason", &dismiss.reason)?;
     check_text("by", dismiss.by.as_ref(), 200)?;
     let by = dismiss.by.filter(|by| !by.trim().is_empty()).unwrap_or_else(|| BY.to_owned());
-    let which = Pointed { iteration, finding };
-    Ok(Json(app.call(move |desk| desk.dismiss(project, &id, &which, &dismiss.reason, &by)).await?))
+    let dismiss = move |board: &Board| board.dismiss(project, &id, (iteration, &finding), &by, &dismiss.reason);
+    Ok(Json(app.call_in(project, dismiss).await?.into()))
 }
 
-/// Takes a dismissal back: the next review counts the finding again.
+/// Withdraws a dismissal: the next review counts the finding again.
 #[utoipa::path(
     delete,
     path = "/api/projects/{project}/features/{feature}/dismissals/{fingerprint}",
     operation_id = "withdrawDismissal",
     tag = "iterations",
     params(DismissalPath),
-    responses((status = 204, description = "It is taken back."))
+    responses((status = 204, description = "Withdrawn."))
 )]
 pub(crate) async fn withdraw(
     State(app): State<Shared>,
     OfDismissal(project, id, fingerprint): OfDismissal,
 ) -> Result<StatusCode, Problem> {
-    app.call(move |desk| desk.withdraw(project, &id, fingerprint)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    if app.call_in(project, move |board| board.withdraw(project, &id, fingerprint)).await? {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    Err(Problem::new(Kind::NotFound, format!("`{fingerprint}` is not dismissed here"))
+        .hint("Dismissals of a team are in `.tollgate/dismissals.toml`."))
 }

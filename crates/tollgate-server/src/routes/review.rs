@@ -1,18 +1,24 @@
 //! Reviews asked for by hand, with the bodies that boards in the field send and expect.
 
+use std::path::{Path, PathBuf};
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use tollgate_core::board::machine::{Status, Work};
 use tollgate_core::board::{FeatureId, Outcome};
+use tollgate_engine::board::{Board, Refused};
+use tollgate_engine::store::board::FeatureRow;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::desk::{FeatureName, ProjectId, ReviewRequest};
+use crate::app::{ProjectId, Shared};
 use crate::extract::{Body, Query};
 use crate::json;
 use crate::problem::{self, Kind, Problem};
-use crate::routes::Shared;
+use crate::routes::acts::BY;
+use crate::view::request::FeatureName;
 
 /// Which review.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -100,42 +106,77 @@ pub(crate) async fn generate(
 }
 
 async fn review(app: &Shared, asked: Generate, wait: bool) -> Result<Response, Problem> {
-    let (feature, number) = (asked.feature_id.0, asked.iteration_number);
+    let number = asked.iteration_number;
     if number == 0 {
         return Err(Problem::new(Kind::Unprocessable, "iterations are counted from 1"));
     }
-    let request = ReviewRequest {
-        project_path: asked.project_path,
-        feature: feature.clone(),
-        iteration: number,
-        worktree_path: asked.worktree_path,
-    };
-    let ticket = app.call(move |desk| desk.start_review(&request)).await?;
-    let feature_id = feature.to_string();
+    let row = app.call(move |board| start(board, &asked)).await?;
+    let feature_id = row.id.to_string();
     if !wait {
         let started = Started {
             success: true,
             feature_id,
             iteration_number: number,
             status: "reviewing",
-            review_id: ticket.review,
+            review_id: format!("{}-{}", row.id, row.state.iteration),
         };
         return Ok((StatusCode::ACCEPTED, Json(started)).into_response());
     }
-    let outcome = match ticket.outcome {
-        Some(outcome) => outcome,
-        None => end_of(app, ticket.project, feature, number).await?,
-    };
+    let outcome = end_of(app, row.project, row.id, number).await?;
     let ended = Ended { success: true, feature_id, iteration_number: number, status: outcome.as_str() };
     Ok(Json(ended).into_response())
 }
 
+/// Starts the review of a feature that is at the gate with this iteration, unless it runs already.
+fn start(board: &Board, asked: &Generate) -> Result<FeatureRow, Problem> {
+    let conflict = |why: String| Err(Problem::new(Kind::Conflict, why));
+    let path = Path::new(&asked.project_path);
+    let canonical = path.is_absolute().then(|| path.canonicalize().ok()).flatten();
+    let project = canonical.map(|path| board.database().project_at(&path)).transpose()?.flatten();
+    let project = project.ok_or_else(|| {
+        Problem::new(Kind::NotFound, "this folder is no project of the board")
+            .hint("List them with `GET /api/projects`.")
+    })?;
+    let row = board.feature(project.id, &asked.feature_id.0)?;
+    if row.state.status != Status::CodeReview {
+        return conflict(format!("it is not at the gate: {}", row.state.in_words()));
+    }
+    if row.state.iteration != asked.iteration_number {
+        return conflict(format!("it is at iteration {}", row.state.iteration));
+    }
+    if let Some(named) = &asked.worktree_path {
+        let is_it = |own: &PathBuf| own.canonicalize().ok() == Path::new(named).canonicalize().ok();
+        if !row.worktree.as_ref().is_some_and(is_it) {
+            return conflict("this is not the work tree of the feature".to_owned());
+        }
+    }
+    if row.state.work != Work::Reviewing {
+        board.retry(row.project, &row.id, BY)?;
+    }
+    Ok(row)
+}
+
+/// The outcome of a review; `None` while it runs.
+fn outcome(board: &Board, project: ProjectId, id: &FeatureId, number: u32) -> Result<Option<Outcome>, Problem> {
+    let row = board.feature(project, id)?;
+    if row.state.iteration == number && row.state.work == Work::Reviewing {
+        return Ok(None);
+    }
+    match board.iteration(project, id, number) {
+        Ok(stored) => Ok(Some(stored.iteration.outcome)),
+        Err(Refused::NoReview(_)) => {
+            Err(Problem::new(Kind::Conflict, format!("the review ended early: {}", row.state.in_words())))
+        }
+        Err(refused) => Err(refused.into()),
+    }
+}
+
 /// Waits for the end of a review. Nothing is blocked meanwhile: the board is asked again when something happened there.
 async fn end_of(app: &Shared, project: ProjectId, feature: FeatureId, number: u32) -> Result<Outcome, Problem> {
-    let mut news = app.hub.listen(None, Some(project));
+    let mut news = app.hub.listen(None, u64::try_from(project).ok());
     loop {
         let asked = feature.clone();
-        if let Some(outcome) = app.call(move |desk| desk.review_outcome(project, &asked, number)).await? {
+        if let Some(outcome) = app.call(move |board| outcome(board, project, &asked, number)).await? {
             return Ok(outcome);
         }
         tokio::select! {

@@ -6,20 +6,21 @@ use axum::response::Response;
 use serde::Deserialize;
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::Gate;
-use tollgate_engine::history;
+use tollgate_engine::board::Board;
+use tollgate_engine::history::{self, StoredReview};
 use tollgate_engine::store::{Order, Origin, ResultFilter, RunQuery};
 use utoipa::IntoParams;
 
+use crate::app::Shared;
 use crate::day::Day;
 use crate::extract::{OfReview, Query, ReviewPath};
 use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
 use crate::routes::export::Form;
-use crate::view::review::{ReviewsBody, WholeReviewBody};
+use crate::view::review::{ReviewPage, ReviewsBody, WholeReviewBody};
 
-/// How many reviews a list has if nobody says.
+/// The default page size.
 const LIMIT: usize = 50;
-/// How many reviews a list has at most.
+/// The largest page size.
 const MAX_LIMIT: usize = 500;
 /// How long a part of a question may be.
 const MAX_CHARS: usize = 300;
@@ -41,7 +42,7 @@ pub(crate) struct Which {
     /// Only those of which the gate said this.
     #[param(pattern = "^(open|closed|partial)$")]
     pub(crate) gate: Option<String>,
-    /// Only those that came from there.
+    /// Only reviews of this origin.
     #[param(pattern = "^(command-line|pipeline|pull-request)$")]
     pub(crate) origin: Option<String>,
     /// Only those in which this reviewer took part.
@@ -59,16 +60,16 @@ pub(crate) struct Which {
     /// Only those with a finding in a file whose path has this text in it.
     #[param(max_length = 300)]
     pub(crate) file: Option<String>,
-    /// Only those that ended on this day or later, in UTC.
+    /// Only reviews that ended on this day or later, in UTC.
     #[param(format = Date)]
     pub(crate) from: Option<String>,
-    /// Only those that ended on this day or earlier.
+    /// Only reviews that ended on this day or earlier.
     #[param(format = Date)]
     pub(crate) to: Option<String>,
-    /// The newest first, or those that found most, took longest or cost most.
+    /// The order: newest, most findings, longest or dearest first.
     #[param(pattern = "^(newest|findings|longest|dearest)$")]
     pub(crate) order: Option<String>,
-    /// Only those that were stored after the review with this number.
+    /// Only reviews that were stored after the review with this number.
     #[param(maximum = 9_223_372_036_854_775_807_i64)]
     pub(crate) newer: Option<u64>,
     /// Those after the place that the answer before gave as `next`.
@@ -146,7 +147,7 @@ fn to_run(name: &str, number: u64) -> Result<i64, Problem> {
 )]
 pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<Which>) -> Result<Json<ReviewsBody>, Problem> {
     let query = which.check()?;
-    Ok(Json(app.call(move |desk| desk.reviews(&query)).await?.into()))
+    Ok(Json(app.call(move |board| ReviewPage::read(board, &query)).await?.into()))
 }
 
 /// One stored review, with what became of the one before it.
@@ -159,7 +160,21 @@ pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<Which>) 
     responses((status = 200, description = "The review.", body = WholeReviewBody))
 )]
 pub(crate) async fn show(State(app): State<Shared>, OfReview(run): OfReview) -> Result<Json<WholeReviewBody>, Problem> {
-    Ok(Json(app.call(move |desk| desk.review(run)).await?.into()))
+    Ok(Json(app.call(move |board| recall(board, run)).await?.into()))
+}
+
+/// Reads a stored review, with its delta to the one before.
+pub(crate) fn recall(board: &Board, run: u64) -> Result<StoredReview, Problem> {
+    let id = i64::try_from(run).unwrap_or(i64::MAX);
+    if let Some(found) = history::recall(board.database(), id)? {
+        return Ok(found);
+    }
+    if board.database().forgot_run(id)? {
+        return Err(Problem::new(Kind::NotFound, format!("review {run} is not kept any more"))
+            .hint("`retention.reviews` in the configuration of the server sets for how long reviews are kept."));
+    }
+    Err(Problem::new(Kind::NotFound, format!("there is no review {run}"))
+        .hint("List them with `GET /api/reviews` or `tollgate history --all`."))
 }
 
 /// Which form.
@@ -190,7 +205,7 @@ pub(crate) async fn export(
     OfReview(run): OfReview,
     Query(As { format }): Query<As>,
 ) -> Result<Response, Problem> {
-    let recalled = app.call(move |desk| desk.review(run)).await?;
+    let recalled = app.call(move |board| recall(board, run)).await?;
     let Some(mut review) = recalled.run.review else {
         let why = recalled.run.problem.unwrap_or_else(|| "it was stopped".to_owned());
         return Err(Problem::new(Kind::NotFound, format!("review {run} failed, so there is nothing to export: {why}")));

@@ -6,25 +6,63 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use tollgate_core::prompt::template;
+use tollgate_engine::board::Board;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::desk::{Agent, Prompt, Prompts, PromptsInForce, Settings, prompt};
+use crate::agents::Agent;
+use crate::app::{ProjectId, Shared};
 use crate::extract::{Body, InProject, ProjectPath};
 use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
 use crate::routes::features::{check_text, revision};
-use crate::view::PromptsBody;
+use crate::view::prompt::{MAX_CHARS, Prompt, Prompts, PromptsBody};
 
-/// How the pipeline works.
+/// The settings of the pipeline, which are changed in the operator's configuration file.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Settings)]
+pub(crate) struct SettingsBody {
+    /// Features that agents work on concurrently.
+    max_concurrency: usize,
+    /// Concurrent reviews.
+    max_reviews: usize,
+    /// Rounds before a person decides.
+    max_iterations: u32,
+    /// The agent that implements.
+    implementer: Option<String>,
+    /// Reviewers besides the rules.
+    reviewers: Vec<String>,
+    /// The model that reviews, if it is not that of the feature.
+    review_model: Option<String>,
+    /// The budget of a feature in US dollars.
+    budget_usd: Option<f64>,
+    /// True when the git hooks of the project run.
+    hooks: bool,
+    /// The folder of a project that holds its features.
+    folder: String,
+}
+
+/// The settings of the pipeline.
 #[utoipa::path(
     get,
     path = "/api/settings",
     operation_id = "showSettings",
     tag = "settings",
-    responses((status = 200, description = "The settings.", body = Settings))
+    responses((status = 200, description = "The settings.", body = SettingsBody))
 )]
-pub(crate) async fn show(State(app): State<Shared>) -> Result<Json<Settings>, Problem> {
-    Ok(Json(app.call(|desk| desk.settings()).await?))
+pub(crate) async fn show(State(app): State<Shared>) -> Json<SettingsBody> {
+    let settings = app.board.settings();
+    let pipeline = &settings.pipeline;
+    Json(SettingsBody {
+        max_concurrency: pipeline.at_once,
+        max_reviews: pipeline.reviews_at_once,
+        max_iterations: pipeline.rounds,
+        implementer: pipeline.agent.clone(),
+        reviewers: settings.reviewers.iter().map(|chosen| chosen.name.clone()).collect(),
+        review_model: pipeline.review_model.clone(),
+        budget_usd: pipeline.usd,
+        hooks: pipeline.hooks,
+        folder: pipeline.dir.clone(),
+    })
 }
 
 /// The prompts of code reviews for all projects.
@@ -36,10 +74,10 @@ pub(crate) async fn show(State(app): State<Shared>) -> Result<Json<Settings>, Pr
     responses((status = 200, description = "The prompts.", body = PromptsBody, headers(("etag" = String))))
 )]
 pub(crate) async fn prompts(State(app): State<Shared>) -> Result<Response, Problem> {
-    Ok(tagged(app.call(|desk| desk.prompts(None)).await?))
+    Ok(tagged(app.call(|board| PromptsBody::read(board, None)).await?))
 }
 
-/// Stores the prompts of code reviews for all projects. What is missing is the default again.
+/// Stores the prompts of code reviews for all projects. A missing prompt is reset to the default.
 #[utoipa::path(
     put,
     path = "/api/settings/prompts",
@@ -58,9 +96,7 @@ pub(crate) async fn set_prompts(
     headers: HeaderMap,
     Body(prompts): Body<Prompts>,
 ) -> Result<Response, Problem> {
-    check(&prompts)?;
-    let rev = revision(&headers)?;
-    Ok(tagged(app.call(move |desk| desk.set_prompts(None, prompts, rev)).await?))
+    store(&app, None, &headers, prompts).await
 }
 
 /// The prompts of code reviews for a project.
@@ -73,10 +109,10 @@ pub(crate) async fn set_prompts(
     responses((status = 200, description = "The prompts.", body = PromptsBody, headers(("etag" = String))))
 )]
 pub(crate) async fn project_prompts(State(app): State<Shared>, InProject(id): InProject) -> Result<Response, Problem> {
-    Ok(tagged(app.call(move |desk| desk.prompts(Some(id))).await?))
+    Ok(tagged(app.call(move |board| PromptsBody::read(board, Some(id))).await?))
 }
 
-/// Stores the prompts of code reviews for a project. What is missing is taken from those for all.
+/// Stores the prompts of code reviews for a project. A missing prompt is inherited from all projects.
 #[utoipa::path(
     put,
     path = "/api/projects/{project}/settings/prompts",
@@ -96,15 +132,29 @@ pub(crate) async fn set_project_prompts(
     headers: HeaderMap,
     Body(prompts): Body<Prompts>,
 ) -> Result<Response, Problem> {
-    check(&prompts)?;
-    let rev = revision(&headers)?;
-    Ok(tagged(app.call(move |desk| desk.set_prompts(Some(id), prompts, rev)).await?))
+    store(&app, Some(id), &headers, prompts).await
 }
 
-/// The prompts with the name of their state.
-fn tagged(prompts: PromptsInForce) -> Response {
+/// Stores prompts, if they still are at the revision that `If-Match` names.
+async fn store(
+    app: &Shared,
+    project: Option<ProjectId>,
+    headers: &HeaderMap,
+    prompts: Prompts,
+) -> Result<Response, Problem> {
+    check(&prompts)?;
+    let rev = revision(headers)?;
+    let store = move |board: &Board| {
+        board.set_prompts(project, &prompts.for_board(), rev)?;
+        PromptsBody::read(board, project)
+    };
+    Ok(tagged(app.call(store).await?))
+}
+
+/// The prompts with their revision as `ETag`.
+fn tagged(prompts: PromptsBody) -> Response {
     let etag = [(header::ETAG, format!("\"{}\"", prompts.revision))];
-    (etag, Json(PromptsBody::from(prompts))).into_response()
+    (etag, Json(prompts)).into_response()
 }
 
 /// Which state of the prompts a client knows, for the description.
@@ -117,13 +167,13 @@ pub(crate) struct IfMatch {
     if_match: Option<String>,
 }
 
-/// Who can be asked to implement or review.
+/// The agents and models that can implement or review.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Agents {
     agents: Vec<Agent>,
 }
 
-/// Who can be asked to implement or review, and whether they could be now.
+/// The agents and models that can implement or review, and whether they are available.
 #[utoipa::path(
     get,
     path = "/api/agents",
@@ -132,7 +182,9 @@ pub(crate) struct Agents {
     responses((status = 200, description = "The agents.", body = Agents))
 )]
 pub(crate) async fn agents(State(app): State<Shared>) -> Result<Json<Agents>, Problem> {
-    Ok(Json(Agents { agents: app.call(|desk| desk.agents()).await? }))
+    let shared = Shared::clone(&app);
+    let agents = app.call(move |board| Ok::<_, Problem>(shared.agents.list(board.settings()))).await?;
+    Ok(Json(Agents { agents }))
 }
 
 /// Refuses prompts that could not be used.
@@ -142,7 +194,7 @@ pub(super) fn check(prompts: &Prompts) -> Result<(), Problem> {
         ("reviewPromptTemplate", prompts.review_prompt_template.as_ref()),
     ];
     for (name, prompt) in named.into_iter().filter_map(|(name, prompt)| Some((name, prompt?))) {
-        check_text(name, Some(&prompt.value), prompt::MAX_CHARS)?;
+        check_text(name, Some(&prompt.value), MAX_CHARS)?;
         if prompt.enabled && prompt.value.trim().is_empty() {
             return Err(Problem::new(Kind::Unprocessable, format!("`{name}` is enabled and empty"))
                 .hint("Write a prompt, or set `enabled` to `false` to use the default."));

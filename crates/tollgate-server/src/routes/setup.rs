@@ -1,24 +1,24 @@
-//! Trying things out before they are relied on: prompts, agents, the whole board with a demonstration.
+//! Previews of prompts, trials of agents, and the demonstration.
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use tollgate_engine::board::{Board, Draft as PromptDraft};
 use utoipa::ToSchema;
 
-use crate::desk::Prompts;
-use crate::desk::setup::{Preview, PreviewRequest, Trial, Tried};
+use crate::agents::{Trial, Tried};
+use crate::app::{ProjectId, Shared};
 use crate::extract::{Body, Optional};
-use crate::problem::{Kind, Problem};
-use crate::routes::Shared;
+use crate::problem::{self, Kind, Problem};
+use crate::routes::acts::BY;
 use crate::routes::settings::check;
 use crate::view::ProjectBody;
+use crate::view::preview::{Preview, PreviewRequest};
+use crate::view::prompt::Prompts;
 
-/// Who is named in the records of what is done here.
-const BY: &str = "operator";
-
-/// What a reviewer would be told about a feature, with prompts that need not be stored. Nobody is asked.
+/// Previews the request to a reviewer about a feature, with draft prompts. No reviewer is called.
 #[utoipa::path(
     post,
     path = "/api/settings/prompts/preview",
@@ -26,7 +26,7 @@ const BY: &str = "operator";
     tag = "settings",
     request_body = PreviewRequest,
     responses(
-        (status = 200, description = "What would be sent.", body = Preview),
+        (status = 200, description = "The request.", body = Preview),
         (status = 404, description = "There is no such feature.", body = crate::problem::Document,
          content_type = "application/problem+json")
     )
@@ -38,7 +38,14 @@ pub(crate) async fn preview(
     if let Some(prompts) = &request.prompts {
         check(prompts)?;
     }
-    Ok(Json(app.call(|desk| desk.preview(request)).await?))
+    let PreviewRequest { project, feature, prompts, for_all } = request;
+    let project = ProjectId::try_from(project)
+        .map_err(|_| Problem::new(Kind::NotFound, format!("there is no project {project}")))?;
+    let draft = prompts.map(|prompts| PromptDraft { is_for_all: for_all, prompts: prompts.for_board() });
+    // One at a time: each reads a change and counts its tokens.
+    let _permit = app.previews.lock().await;
+    let preview = app.call(move |board| board.preview(project, &feature.0, draft.as_ref())).await?;
+    Ok(Json(preview.into()))
 }
 
 /// Prompts that may be anything.
@@ -64,12 +71,12 @@ pub(crate) struct DraftPrompt {
     value: String,
 }
 
-/// What is wrong or odd about prompts.
+/// Errors and warnings about prompts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Checked {
-    /// Why they would not be stored.
+    /// Errors, for which they would be refused.
     problems: Vec<Remark>,
-    /// What is odd about them, though they would be.
+    /// Warnings.
     notes: Vec<Remark>,
 }
 
@@ -79,23 +86,23 @@ pub(crate) struct Remark {
     /// Which one.
     #[schema(example = "reviewPromptTemplate")]
     field: &'static str,
-    /// What it is.
+    /// The message.
     #[schema(example = "`reviewPromptTemplate` has no `{gitDiff}`")]
     detail: String,
-    /// What to do about it.
+    /// A hint how to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     hint: Option<String>,
 }
 
-/// What would be said if prompts were stored. They are not, so all that can be read is fine.
+/// Checks prompts without storing them.
 #[utoipa::path(
     post,
     path = "/api/settings/prompts/check",
     operation_id = "checkPrompts",
     tag = "settings",
     request_body = Draft,
-    responses((status = 200, description = "What is wrong or odd about them.", body = Checked))
+    responses((status = 200, description = "Errors and warnings.", body = Checked))
 )]
 pub(crate) async fn check_prompts(Body(prompts): Body<Prompts>) -> Json<Checked> {
     let remark = |field: &'static str, prompts: Prompts| {
@@ -113,7 +120,7 @@ pub(crate) async fn check_prompts(Body(prompts): Body<Prompts>) -> Json<Checked>
     Json(Checked { problems: problems.into_iter().flatten().collect(), notes: odd.collect() })
 }
 
-/// How somebody is tried out.
+/// The trial of an agent.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Test {
@@ -121,7 +128,7 @@ pub(crate) struct Test {
     trial: Trial,
 }
 
-/// Tries an agent or a service out, over the network. Takes at most five minutes; one at a time for each of them.
+/// Tests an agent or a service over the network. Takes at most five minutes; one at a time for each of them.
 #[utoipa::path(
     post,
     path = "/api/agents/{name}/test",
@@ -129,7 +136,7 @@ pub(crate) struct Test {
     tag = "settings",
     params(("name" = String, Path, description = "The name of the agent.", pattern = "^[A-Za-z0-9._-]{1,64}$")),
     request_body = Option<Test>,
-    responses((status = 200, description = "What came of it.", body = Tried))
+    responses((status = 200, description = "The result.", body = Tried))
 )]
 pub(crate) async fn test_agent(
     State(app): State<Shared>,
@@ -139,8 +146,9 @@ pub(crate) async fn test_agent(
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let is_name = |name: &String| (1..=64).contains(&name.len()) && name.bytes().all(is_plain);
     let name = name.ok().map(|Path(name)| name).filter(is_name);
-    let name = name.ok_or_else(|| Problem::new(Kind::NotFound, "nobody has this name"))?;
-    Ok(Json(app.call(move |desk| desk.try_agent(&name, test.trial)).await?))
+    let name = name.ok_or_else(|| Problem::new(Kind::NotFound, "there is no agent of this name"))?;
+    let shared = Shared::clone(&app);
+    Ok(Json(app.call(move |board| shared.agents.test(board, &name, test.trial)).await?))
 }
 
 /// The demonstration on the board.
@@ -159,12 +167,15 @@ pub(crate) struct Demo {
     path = "/api/demo",
     operation_id = "loadDemo",
     tag = "projects",
-    responses((status = 201, description = "It is there, and at work.", body = Demo, headers(("location" = String))))
+    responses((status = 201, description = "Loaded and started.", body = Demo, headers(("location" = String))))
 )]
 pub(crate) async fn load_demo(State(app): State<Shared>) -> Result<Response, Problem> {
-    let demo = app.call(|desk| desk.load_demo(BY)).await?;
+    let load = |board: &Board| {
+        let (project, feature) = board.load_demo(BY).map_err(problem::conflict)?;
+        Ok::<_, Problem>(Demo { project: ProjectBody::read(board, project)?, feature: feature.id.to_string() })
+    };
+    let demo = app.call(load).await?;
     let location = [(header::LOCATION, format!("/api/projects/{}", demo.project.id))];
-    let demo = Demo { feature: demo.feature.to_string(), project: ProjectBody::from(demo.project) };
     Ok((StatusCode::CREATED, location, Json(demo)).into_response())
 }
 
@@ -175,13 +186,13 @@ pub(crate) async fn load_demo(State(app): State<Shared>) -> Result<Response, Pro
     operation_id = "removeDemo",
     tag = "projects",
     responses(
-        (status = 204, description = "It is gone."),
+        (status = 204, description = "Removed."),
         (status = 404, description = "There is none.", body = crate::problem::Document,
          content_type = "application/problem+json")
     )
 )]
 pub(crate) async fn remove_demo(State(app): State<Shared>) -> Result<StatusCode, Problem> {
-    if app.call(|desk| desk.remove_demo(BY)).await? {
+    if app.call(|board| board.remove_demo(BY).map_err(problem::conflict)).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Problem::new(Kind::NotFound, "the demonstration is not on the board"))

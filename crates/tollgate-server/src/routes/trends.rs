@@ -1,4 +1,4 @@
-//! What stored reviews say together.
+//! Trends over stored reviews.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,15 +6,15 @@ use serde::Deserialize;
 use tollgate_engine::store::{MAX_PARTS, Range};
 use utoipa::IntoParams;
 
+use crate::app::Shared;
 use crate::app::now;
 use crate::day::{DAY_MS, Day};
 use crate::extract::Query;
 use crate::problem::Problem;
-use crate::routes::Shared;
 use crate::routes::reviews::{text, word};
 use crate::view::trend::TrendsBody;
 
-/// How many days are looked at if nobody says.
+/// The default number of days.
 const DAYS: u64 = 30;
 /// With more days than that a part is a week.
 const MAX_DAILY: u64 = 45;
@@ -81,7 +81,7 @@ pub(crate) fn today() -> Day {
     Day::of(now().saturating_mul(1_000))
 }
 
-/// What stored reviews say together, over some days and part by part.
+/// Trends over stored reviews, over some days and part by part.
 #[utoipa::path(
     get,
     path = "/api/trends",
@@ -93,7 +93,7 @@ pub(crate) fn today() -> Day {
 pub(crate) async fn show(State(app): State<Shared>, Query(span): Query<Span>) -> Result<Json<TrendsBody>, Problem> {
     let (days, repository) = span.check(today())?;
     let range = days.range(repository);
-    let trends = app.call(move |desk| desk.trends(&range)).await?;
+    let trends = app.call(move |board| board.database().trends(&range)).await?;
     Ok(Json(TrendsBody::of(&days, &trends)))
 }
 

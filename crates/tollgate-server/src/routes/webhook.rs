@@ -1,8 +1,8 @@
-//! What GitHub tells us: `POST /webhooks/github`.
+//! The webhook of GitHub: `POST /webhooks/github`, the inbox of deliveries.
 //!
-//! Whoever can sign with our secret is GitHub; nothing else is asked for, neither token nor name nor origin. The body is
-//! hashed as it comes in, and nothing of it is looked at before the signature fits. What is answered with 202 is on the
-//! disk; the work itself is done by others. Most of what GitHub tells asks for nothing, and nothing is kept of it.
+//! The signature authenticates a delivery; token, host name and origin are not checked. The body is hashed as it
+//! arrives and not parsed before the signature matches. A delivery answered with 202 is on the disk, and a worker
+//! processes it later. Most events need no work and are not stored.
 //!
 //! ```text
 //! X-Hub-Signature-256: sha256=<64 hex digits>     X-GitHub-Event: pull_request
@@ -18,31 +18,30 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use tokio::sync::oneshot;
+use tollgate_core::pull::webhook_event::WebhookEvent;
+use tollgate_engine::forge::github::delivery;
 use tollgate_engine::process::crash_point;
+use tollgate_engine::store::pulls::{Accepted, NewDelivery};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::app::App;
-use crate::desk::deliveries::{Accepted, Delivery, Hook, Wire};
+use crate::app::{App, Shared};
+use crate::connections::Connection;
 use crate::extract;
 use crate::problem::{self, Kind, Problem};
-use crate::routes::Shared;
-use crate::serve::Held;
+use crate::webhook::{Hook, WebhookState};
 
 mod body;
 mod failure;
 mod signature;
 
-pub(crate) use body::Room;
 use signature::Signature;
 
-/// The path.
-pub(crate) const PATH: &str = "/webhooks/github";
 /// GitHub gives up after ten seconds, so there is no use in an answer later than that.
 const KEPT_WITHIN: Duration = Duration::from_secs(9);
-/// A longer body is read off the runtime, where it holds up nobody.
+/// A longer body is parsed on a blocking thread, so that it delays no other request.
 const LONG: usize = 256 * 1024;
 
-/// What is in the head of a delivery, for the description.
+/// The headers of a delivery, for the API description.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "read by the description only")]
@@ -82,8 +81,8 @@ pub(crate) struct Taken {
     params(Head),
     request_body(content = serde_json::Value, description = "What happened, as GitHub describes it."),
     responses(
-        (status = 200, description = "GitHub asked whether somebody is there.", body = Taken),
-        (status = 202, description = "It is kept and will be worked on, or asks for nothing.", body = Taken),
+        (status = 200, description = "Ping.", body = Taken),
+        (status = 202, description = "Queued or ignored.", body = Taken),
         (status = 401, description = "It is not signed with the webhook secret.", body = crate::problem::Document,
          content_type = "application/problem+json"),
         (status = 404, description = "No app is set up.", body = crate::problem::Document,
@@ -131,24 +130,24 @@ fn outcome_of(kind: Kind) -> &'static str {
 async fn take(app: &App, request: Request) -> Result<Outcome, Problem> {
     let (parts, incoming) = request.into_parts();
     let head = Signed::of(&parts.headers)?;
-    let hook = match app.desk.wire() {
-        Wire::Open(hook) => hook,
-        Wire::NotYet => return Err(failure::not_yet()),
-        Wire::None => return Err(failure::no_app()),
+    let hook = match app.webhook.get() {
+        WebhookState::Ready(hook) => hook,
+        WebhookState::Starting => return Err(failure::not_yet()),
+        WebhookState::None => return Err(failure::no_app()),
     };
     let body = body::read(incoming, &parts.headers, hook.hashes(), app).await?;
     if !body.is_signed_with(&head.signature) {
         return Err(failure::wrong_signature());
     }
     crash_point("delivery-signature-verified");
-    if let Some(held) = parts.extensions.get::<Arc<Held>>() {
-        held.is_known();
+    if let Some(connection) = parts.extensions.get::<Arc<Connection>>() {
+        connection.mark_known();
     }
     if head.event == "ping" {
         return Ok(Outcome::Pong);
     }
-    match read(app, &hook, &head.event, body).await? {
-        Some(ask) => keep(app, Delivery { guid: head.guid, event: head.event, ask }).await.map(Outcome::Taken),
+    match read(&hook, &head.event, body).await? {
+        Some(ask) => store(app, head, ask).await.map(Outcome::Taken),
         None => Ok(Outcome::Ignored),
     }
 }
@@ -172,30 +171,26 @@ impl Signed {
     }
 }
 
-async fn read(
-    app: &App,
-    hook: &Arc<Hook>,
-    event: &str,
-    body: body::Whole,
-) -> Result<Option<tollgate_core::pull::webhook_event::WebhookEvent>, Problem> {
+async fn read(hook: &Arc<Hook>, event: &str, body: body::Whole) -> Result<Option<WebhookEvent>, Problem> {
     let read = if body.bytes().len() > LONG {
-        let (desk, hook, event) = (Arc::clone(&app.desk), Arc::clone(hook), event.to_owned());
-        let work = move || desk.read(&hook, &event, body.bytes());
+        let (hook, event) = (Arc::clone(hook), event.to_owned());
+        let work = move || delivery::read(&event, body.bytes(), hook.mention());
         tokio::task::spawn_blocking(work).await.map_err(|_| problem::internal())?
     } else {
-        app.desk.read(hook, event, body.bytes())
+        delivery::read(event, body.bytes(), hook.mention())
     };
-    read.map_err(|why| failure::unreadable(&why))
+    read.map_err(|bad| failure::unreadable(&bad.to_string()))
 }
 
-/// Has a delivery kept; comes back when it is on the disk.
-async fn keep(app: &App, delivery: Delivery) -> Result<Accepted, Problem> {
-    let (tell, told) = oneshot::channel();
-    // Nobody listens any more when the client is gone; the delivery is kept all the same.
-    app.desk.accept(delivery, Box::new(move |accepted| _ = tell.send(accepted)));
-    match tokio::time::timeout(KEPT_WITHIN, told).await {
+/// Stores a delivery in the inbox; returns when it is on the disk.
+async fn store(app: &App, head: Signed, ask: WebhookEvent) -> Result<Accepted, Problem> {
+    let (sender, receiver) = oneshot::channel();
+    let delivery = NewDelivery { guid: head.guid, event: head.event, ask, at_ms: app.board.now() };
+    // A client that has disconnected has no receiver any more; the delivery is stored all the same.
+    app.board.database().accept_then(delivery, move |accepted| _ = sender.send(accepted));
+    match tokio::time::timeout(KEPT_WITHIN, receiver).await {
         Ok(Ok(Ok(accepted))) => Ok(accepted),
-        Ok(Ok(Err(refusal))) => Err(Problem::from(refusal).retry_after(1)),
+        Ok(Ok(Err(failure))) => Err(Problem::from(failure).retry_after(1)),
         Ok(Err(_)) => Err(problem::internal()),
         Err(_) => Err(problem::busy("the database takes too long")),
     }

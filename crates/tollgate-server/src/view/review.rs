@@ -6,12 +6,11 @@ use tollgate_core::finding::{Finding, Severity};
 use tollgate_core::gate::Gate;
 use tollgate_core::report::json::{self, Form, Options};
 use tollgate_core::verdict::Verdict;
-use tollgate_engine::board::iso;
+use tollgate_engine::board::{Board, iso};
+use tollgate_engine::failure::Failure;
 use tollgate_engine::history::{Since, StoredReview};
-use tollgate_engine::store::{Counts, Listed, OfFeature};
+use tollgate_engine::store::{Counts, Listed, OfFeature, RunQuery};
 use utoipa::ToSchema;
-
-use crate::desk::Page;
 
 /// Some stored reviews.
 #[derive(Debug, Serialize, ToSchema)]
@@ -26,10 +25,31 @@ pub(crate) struct ReviewsBody {
     next: Option<String>,
 }
 
-impl From<Page<Listed>> for ReviewsBody {
-    fn from(page: Page<Listed>) -> Self {
+/// A page of stored reviews.
+pub(crate) struct ReviewPage {
+    pub(crate) items: Vec<Listed>,
+    /// The number of the last one, when there are more.
+    pub(crate) next: Option<i64>,
+    /// How many match in all.
+    pub(crate) total: u64,
+}
+
+impl ReviewPage {
+    /// Reads one more than is asked for, to know whether there are more.
+    pub(crate) fn read(board: &Board, query: &RunQuery) -> Result<Self, Failure> {
+        let wanted = RunQuery { limit: query.limit.saturating_add(1), ..query.clone() };
+        let (mut items, total) = board.database().runs(&wanted)?;
+        let has_more = items.len() > query.limit;
+        items.truncate(query.limit);
+        let next = items.last().filter(|_| has_more).map(|run| run.id);
+        Ok(Self { items, next, total })
+    }
+}
+
+impl From<ReviewPage> for ReviewsBody {
+    fn from(page: ReviewPage) -> Self {
         let reviews = page.items.into_iter().map(ReviewBody::from).collect();
-        Self { reviews, total: page.total, next: page.next }
+        Self { reviews, total: page.total, next: page.next.map(|next| next.to_string()) }
     }
 }
 
@@ -76,7 +96,7 @@ pub(crate) struct ReviewBody {
     duration_ms: u64,
     /// How much was found.
     findings: FindingCounts,
-    /// What was looked at, in hunks.
+    /// The coverage in hunks.
     coverage: CoverageBody,
     /// How many findings are new since the review before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +131,7 @@ pub(crate) struct FindingCounts {
     low: u64,
     nit: u64,
     praise: u64,
-    /// Those that do not count.
+    /// Withheld findings.
     withheld: u64,
 }
 
@@ -206,7 +226,7 @@ pub(crate) struct WholeReviewBody {
     version: String,
     /// The commit it was compared with.
     base: String,
-    /// What was compared, in words.
+    /// The two sides that were compared, for people.
     compared: String,
     /// When it began.
     started_at: String,

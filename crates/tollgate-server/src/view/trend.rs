@@ -93,7 +93,7 @@ pub(crate) struct RuleBody {
     findings: u64,
     /// How many different findings there are.
     distinct: u64,
-    /// How many of the different ones somebody dismissed or suppressed.
+    /// The number of distinct findings that were dismissed or suppressed.
     dismissed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Who may ask.
+//! Authentication.
 
 use insta::assert_snapshot;
 
@@ -41,7 +41,7 @@ fn every_route_but_three_needs_the_token() {
         GET /readyz 200
         ");
         assert_eq!(world.raw("GET", "/api/nothing", &[], "").await.status, 401);
-        // A page asks who is there, and says nothing about what is behind it.
+        // A page shows the sign-in form, whether it exists or not.
         let said = world.raw("GET", "/projects/1", &[("accept", "text/html")], "").await;
         assert_eq!((said.status, said.body.contains("<h1 id=\"sign-in\">Sign in</h1>")), (401, true));
     });
@@ -128,7 +128,7 @@ fn guesses_are_counted() {
 }
 
 #[test]
-fn what_is_logged_names_routes_and_nothing_a_client_wrote() {
+fn the_log_names_routes_and_nothing_a_client_wrote() {
     story(|| async {
         let world = World::start();
         world.get("/api/projects/1/features/secret-name?q=secret").await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use serde_json::Value;
 use tollgate_engine::store::Store;
-use tollgate_server::board::BoardLog;
+use tollgate_server::events::BoardLog;
 
 use crate::listen::{next, next_seq};
 use crate::world::{Setup, World, story};
@@ -70,7 +70,7 @@ fn a_feature_is_added_edited_started_and_removed() {
 }
 
 #[test]
-fn what_happens_on_the_board_is_heard() {
+fn events_of_the_board_reach_clients() {
     story(|| async {
         let real = Real::start();
         let project = real.add_project().await;
@@ -84,7 +84,7 @@ fn what_happens_on_the_board_is_heard() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found_and_what_cannot_be_is_refused() {
+fn missing_things_are_not_found_and_invalid_requests_are_refused() {
     story(|| async {
         let real = Real::start();
         let project = real.add_project().await;

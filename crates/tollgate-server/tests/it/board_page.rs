@@ -46,7 +46,7 @@ fn a_board_has_its_columns_in_order_and_says_what_each_is_for() {
 }
 
 #[test]
-fn what_is_looked_for_is_in_the_address() {
+fn the_search_is_part_of_the_address() {
     story(|| async {
         let real = Real::start();
         let (world, project) = (&real.world, real.add_project().await);
@@ -60,10 +60,14 @@ fn what_is_looked_for_is_in_the_address() {
         assert_eq!(titles(&look("?category=Core&q=log").await), ["Log in"]);
         let said = look("?status=in_progress").await;
         assert_eq!(titles(&said), ["Pay"]);
-        assert!(said.body.contains("1 of 3 features fit"), "{}", said.body);
+        assert!(said.body.contains("1 of 3 features match"), "{}", said.body);
         let said = look("?needs=1").await;
         assert_eq!(titles(&said), Vec::<&str>::new());
-        assert!(said.body.contains("No feature fits") && said.body.contains("0 of 3 features fit"), "{}", said.body);
+        assert!(
+            said.body.contains("No matching features") && said.body.contains("0 of 3 features match"),
+            "{}",
+            said.body
+        );
         for (query, why) in [("?priority=9", "`priority` is not 1, 2 or 3"), ("?status=%3Cb%3E", "no such column")] {
             let said = look(query).await;
             assert_eq!(said.status, 422);
@@ -118,7 +122,7 @@ fn a_long_column_is_shown_in_parts() {
 }
 
 #[test]
-fn what_can_be_done_is_what_the_machine_says() {
+fn available_actions_are_those_of_the_state_machine() {
     story(|| async {
         let world = World::start();
         let (project, id) = world.project_with_feature().await;

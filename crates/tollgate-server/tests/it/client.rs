@@ -1,4 +1,4 @@
-//! A client that sends exactly what it is told.
+//! A client that sends exactly the given bytes.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the API says about itself is true.
+//! The OpenAPI description is true.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ fn api() -> serde_json::Value {
     serde_json::to_value(tollgate_server::openapi()).unwrap()
 }
 
-/// Every operation: its path, its method and what is said about it.
+/// Every operation: its path, its method and its description.
 fn operations(api: &serde_json::Value) -> Vec<(String, String, serde_json::Value)> {
     let items = api["paths"].as_object().unwrap().iter();
     let of_item = |(path, item): (&String, &serde_json::Value)| {
@@ -68,7 +68,7 @@ fn fuzzer() -> PathBuf {
     program
 }
 
-/// Has the fuzzer go over every route, with what fits the description and what does not.
+/// Runs the fuzzer over every route, with valid and invalid requests.
 async fn check(world: &World) {
     let folder = tempfile::tempdir().unwrap();
     // A revision that fits the description need not be the current one, a folder need not be a repository, and of a

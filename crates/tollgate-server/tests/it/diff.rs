@@ -46,7 +46,7 @@ fn a_part_is_a_page_for_people_and_a_fragment_for_scripts() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_parts_of_a_diff_are_not_found() {
     story(|| async {
         let reviewed = Reviewed::new().await;
         for (rest, status) in [

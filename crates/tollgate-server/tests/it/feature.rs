@@ -215,7 +215,7 @@ fn findings_are_grouped_by_what_they_mean() {
 }
 
 #[test]
-fn what_stands_beside_the_review_is_told() {
+fn output_criteria_coverage_and_timeline_stand_beside_the_review() {
     story(|| async {
         let shown = Shown::rejected().await;
         assert_snapshot!(read(part(&shown.page("").await, "part-about")), @"
@@ -292,7 +292,7 @@ fn the_address_says_which_findings_are_listed() {
         check("?iteration=1", &["Secret in source", "Input is run", "Long line"]).await;
         check("?iteration=1&severity=error&q=secret", &["Secret in source"]).await;
         let page = shown.page("?q=nothing").await;
-        assert!(page.contains("No finding fits the filter."), "{page}");
+        assert!(page.contains("No matching findings."), "{page}");
         // A form sends the rest of the address along.
         let page = shown.page("?iteration=1&q=x").await;
         assert!(page.contains(r#"<input type="hidden" name="iteration" value="1">"#), "{page}");
@@ -402,7 +402,7 @@ fn a_person_who_let_it_pass_is_named() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
+fn missing_parts_are_not_found() {
     story(|| async {
         let shown = Shown::rejected().await;
         let base = format!("/projects/{}/features/{}", shown.project, shown.feature);
@@ -468,7 +468,7 @@ const HOSTILE: &str =
     "</pre></textarea><script>alert(1)</script><img src=x onerror=alert(2)>\u{202e}\u{1b}[2J\"'`{{7*7}}";
 
 #[test]
-fn what_others_wrote_stays_text_in_every_field() {
+fn untrusted_text_is_escaped_in_every_field() {
     story(|| async {
         let world = World::start();
         let (project, feature) = (world.add_project().await, "evil");

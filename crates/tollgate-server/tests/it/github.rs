@@ -1,4 +1,4 @@
-//! Making a GitHub App: what a person sees, what GitHub is sent, and who may come back.
+//! Registration of a GitHub App: its page, its form, and the return from GitHub.
 
 use std::sync::{Arc, Mutex};
 
@@ -108,7 +108,7 @@ fn a_person_sees_what_is_asked_for_and_the_form_goes_to_github_alone() {
 }
 
 #[test]
-fn whoever_comes_back_is_led_on_and_makes_one_app() {
+fn the_return_from_github_registers_one_app() {
     story(|| async {
         let world = Hub::start().await;
         let name = world.begin(WISH).await;
@@ -122,7 +122,7 @@ fn whoever_comes_back_is_led_on_and_makes_one_app() {
             said.body
         );
         assert_eq!(world.made_of(), None);
-        // Still no cookie: somebody who is not signed in.
+        // Still no cookie: the browser is not signed in.
         let said = world.come_back(&format!("{path}&led=1")).await;
         assert_eq!((said.status, said.body.contains("Sign in")), (401, true));
         assert_eq!(world.made_of(), None);
@@ -166,7 +166,7 @@ fn pull_requests_in_trouble_are_listed() {
 }
 
 #[test]
-fn nobody_makes_an_app_with_a_name_or_a_code_of_their_own() {
+fn an_app_needs_a_pending_name_and_a_code_of_github() {
     story(|| async {
         let world = Hub::start().await;
         world.begin(WISH).await;
@@ -190,7 +190,7 @@ fn nobody_makes_an_app_with_a_name_or_a_code_of_their_own() {
 }
 
 #[test]
-fn an_app_that_is_there_is_replaced_only_when_somebody_says_so() {
+fn an_existing_app_is_replaced_only_on_request() {
     story(|| async {
         let world = Hub::start().await;
         let make = async |wish: &str, code: &str| {
@@ -209,7 +209,7 @@ fn an_app_that_is_there_is_replaced_only_when_somebody_says_so() {
 }
 
 #[test]
-fn what_cannot_work_is_said_at_once() {
+fn invalid_app_requests_are_refused_at_once() {
     story(|| async {
         let world = World::start();
         for (wish, field) in [

@@ -1,4 +1,4 @@
-//! What is owed, over the API.
+//! Queued jobs over the API.
 
 use insta::assert_snapshot;
 use tollgate_core::board::machine::Event;
@@ -7,7 +7,7 @@ use crate::stored::transition;
 use crate::world::{World, story};
 
 #[test]
-fn what_is_owed_is_listed_tried_again_and_ended() {
+fn jobs_are_listed_retried_and_cancelled() {
     story(|| async {
         let world = World::start();
         let project = world.add_project().await;
@@ -38,7 +38,7 @@ fn what_is_owed_is_listed_tried_again_and_ended() {
         for query in ["state=lost", "limit=0", "limit=1001", &long] {
             assert_eq!(world.get(&format!("/api/jobs?{query}")).await.status, 422, "{query}");
         }
-        // Nobody who is not signed in sees or moves anything.
+        // Jobs are neither shown nor changed without credentials.
         assert_eq!(world.raw("GET", "/api/jobs", &[], "").await.status, 401);
         assert_eq!(world.raw("POST", "/api/jobs/pull-1/cancel", &[], "").await.status, 401);
     });

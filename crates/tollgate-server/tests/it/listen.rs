@@ -1,4 +1,4 @@
-//! Listening to what happens.
+//! The event stream over WebSockets.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -114,7 +114,7 @@ fn when_there_is_no_room_those_who_do_nothing_go_first() {
             idle.push(client::connect(world.address).await);
         }
         assert_eq!(world.get("/api/projects").await.status, 200);
-        // The oldest ones are gone, those who listen are not.
+        // The oldest connections are closed, listeners are not.
         let mut byte = [0; 1];
         assert!(matches!(idle[0].read(&mut byte).await, Ok(0) | Err(_)));
         world.log.push(None, "server:note", "{}".to_owned());
@@ -130,7 +130,7 @@ fn when_all_are_busy_a_new_one_is_told_so() {
         for _ in 0..3 {
             sockets.push(world.open(world.socket("")).await.unwrap());
         }
-        // A quarter of the room is kept for those who do not listen.
+        // A quarter of the room is kept for connections that do not listen.
         assert!(world.open(world.socket("")).await.is_err());
         assert_eq!(world.get("/api/projects").await.status, 200);
         for socket in &mut sockets {
@@ -153,7 +153,7 @@ fn clients_that_take_nothing_are_cut_off_and_cost_little() {
         let before = resident();
         let payload = format!("\"{}\"", "x".repeat(8_000));
         let mut n_sent = 0;
-        // Until those who read nothing are gone; the one who reads gets everything meanwhile.
+        // Until the stalled clients are closed; the reading client gets everything meanwhile.
         loop {
             for _ in 0..20 {
                 n_sent += 1;
@@ -172,7 +172,7 @@ fn clients_that_take_nothing_are_cut_off_and_cost_little() {
     });
 }
 
-/// F12: whatever has begun is answered.
+/// F12: requests that have begun are answered.
 #[test]
 fn at_the_end_everything_that_has_begun_is_answered() {
     const N_CLIENTS: usize = 50;

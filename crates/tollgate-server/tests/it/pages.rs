@@ -19,7 +19,7 @@ impl World {
 }
 
 #[test]
-fn whoever_is_not_signed_in_gets_the_form_where_they_wanted_to_go() {
+fn an_unauthenticated_browser_gets_the_sign_in_form_at_any_address() {
     story(|| async {
         let world = World::start();
         for path in ["/", "/projects/7?q=a%20b", "/nothing/there"] {

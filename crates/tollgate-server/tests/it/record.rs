@@ -1,4 +1,4 @@
-//! What is behind reviews, over the API.
+//! Audit, coverage, dismissals and exports over the API.
 
 use insta::assert_snapshot;
 use tollgate_core::board::iteration::Identity;
@@ -103,7 +103,7 @@ pub(crate) fn with_run(iteration: Iteration, review: Review) -> NewIteration {
     NewIteration { review: Some(record), ..with_diff(iteration) }
 }
 
-/// Writes the record of one question and what came of it, as `"reply":…` or `"failure":…`.
+/// Writes the record of one prompt and its result, as `"reply":…` or `"failure":…`.
 pub(crate) fn write_audit(world: &World, (project, feature): (u64, &str), iteration: u32, ask: &serde_json::Value) {
     let folder = world.path(&format!("records/{project}-{feature}"));
     std::fs::create_dir_all(&folder).unwrap();
@@ -161,7 +161,7 @@ fn a_finding_is_dismissed_with_a_reason_and_taken_back() {
 }
 
 #[test]
-fn what_is_behind_a_review_can_be_read() {
+fn audit_coverage_export_and_prompt_of_a_review_can_be_read() {
     story(|| async {
         let world = World::start();
         let (_, _, path) = reviewed(&world).await;

@@ -18,7 +18,7 @@ mod pages;
 /// 9 January 2026, 14:22 UTC.
 pub(crate) const NOW: u64 = 1_767_968_520_000;
 
-/// A review to be stored; what is not said is plain.
+/// A review to be stored, with plain defaults.
 pub(crate) struct Given {
     pub(crate) branch: String,
     pub(crate) title: String,
@@ -127,7 +127,7 @@ fn subject(branch: &str) -> Subject {
     }
 }
 
-/// The answer in one line: the status, and what is said.
+/// The answer in one line: the status and the body.
 async fn check(real: &Real, path: &str) -> String {
     let said = real.world.get(path).await;
     match said.status {
@@ -177,7 +177,7 @@ fn a_list_is_filtered_and_comes_in_parts() {
 }
 
 #[test]
-fn what_a_filter_cannot_be_is_said() {
+fn invalid_filters_are_refused() {
     story(|| async {
         let real = Real::start();
         assert_snapshot!(check(&real, "/api/reviews?verdict=fine").await, @"422 `verdict` cannot be `fine`");

@@ -1,4 +1,4 @@
-//! What the routes do.
+//! The routes of the API.
 
 use insta::assert_snapshot;
 use tollgate_core::board::machine::{Event, Status, Work};
@@ -37,7 +37,7 @@ fn projects_come_and_go() {
 }
 
 #[test]
-fn what_is_not_there_is_said_as_a_problem() {
+fn errors_are_problem_documents() {
     story(|| async {
         let world = World::start();
         assert_snapshot!(check(&world, "GET", "/api/nothing", "").await, @r#"404 {"type":"urn:tollgate:problem:not-found","title":"Not found","status":404,"detail":"there is nothing at this path","hint":"`GET /api/openapi.json` lists every path."}"#);
@@ -132,7 +132,7 @@ fn people_act_on_features_as_far_as_the_machine_allows() {
 }
 
 #[test]
-fn what_reviews_said_can_be_read_in_every_form() {
+fn reviews_can_be_read_in_every_form() {
     story(|| async {
         let world = World::start();
         let (project, feature) = world.project_with_feature().await;
@@ -246,7 +246,7 @@ fn a_client_can_wait_for_the_end_of_a_review() {
     story(|| async {
         let world = World::start();
         let (project, feature) = world.project_with_feature().await;
-        // A review that failed three times is started again by whoever asks for it.
+        // A review that failed three times is started again by the request.
         world.commit(project, &feature, &"1".repeat(40));
         for _ in 0..3 {
             let failed = Iteration { outcome: Outcome::Failed, ..review(1, vec![]) };

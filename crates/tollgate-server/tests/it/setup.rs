@@ -18,7 +18,7 @@ async fn check(world: &World, method: &str, path: &str, body: &str) -> String {
 }
 
 #[test]
-fn of_two_who_edit_prompts_the_second_is_told() {
+fn the_second_of_two_concurrent_prompt_edits_is_refused() {
     story(|| async {
         let world = World::start();
         let (bearer, json) = (format!("Bearer {TOKEN}"), ("content-type", "application/json"));
@@ -69,7 +69,7 @@ fn prompts_are_shown_with_a_feature_before_they_are_stored() {
 }
 
 #[test]
-fn what_is_wrong_with_prompts_is_said_at_each_of_them() {
+fn errors_are_reported_for_each_prompt() {
     story(|| async {
         let world = World::start();
         let path = "/api/settings/prompts/check";
@@ -81,7 +81,7 @@ fn what_is_wrong_with_prompts_is_said_at_each_of_them() {
 }
 
 #[test]
-fn somebody_is_tried_out_and_what_came_of_it_is_said() {
+fn the_result_of_a_trial_is_returned() {
     story(|| async {
         let world = Setup::new().configured("[reviewer.gone]\ncommand = [\"/nowhere/agent\"]\n").start();
         for body in ["", r#"{"trial":"hands"}"#] {
@@ -111,7 +111,7 @@ fn the_demonstration_comes_once_and_goes() {
 }
 
 #[test]
-fn another_token_signs_everybody_out_but_the_one_who_asked() {
+fn rotating_the_token_ends_all_other_sessions() {
     story(|| async {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");

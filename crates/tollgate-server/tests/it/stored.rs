@@ -124,7 +124,7 @@ impl World {
         assert!(!database.refuse_post(claim.token, post, problem, 1).unwrap().unwrap());
     }
 
-    /// Keeps everybody else from writing the database, as a program that hangs in a transaction does.
+    /// Locks the database for writing, as a program that hangs in a transaction does.
     pub(crate) fn lock_database(&self) -> rusqlite::Connection {
         let connection = rusqlite::Connection::open(self.path("board.db")).unwrap();
         connection.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -1,4 +1,4 @@
-//! What GitHub delivers, and what others try to.
+//! The webhook: deliveries of GitHub and of attackers.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ fn a_signed_delivery_is_kept_whatever_name_it_came_by() {
 }
 
 #[test]
-fn of_what_asks_for_nothing_nothing_is_kept() {
+fn ignored_deliveries_are_not_stored() {
     story(|| async {
         let world = World::start();
         let labeled = BODY.replace("opened", "labeled");
@@ -150,7 +150,7 @@ fn the_same_delivery_a_hundred_times_is_one() {
 }
 
 #[test]
-fn what_is_signed_still_has_to_be_a_delivery() {
+fn a_signed_request_still_has_to_be_a_delivery() {
     story(|| async {
         let world = World::start();
         let signature = sign(SECRET, BODY.as_bytes());
@@ -183,7 +183,7 @@ fn what_is_signed_still_has_to_be_a_delivery() {
 fn without_an_app_nothing_is_taken() {
     story(|| async {
         let world = World::start();
-        world.desk.set_wire(tollgate_server::desk::deliveries::Wire::None);
+        world.webhook.set(tollgate_server::webhook::WebhookState::None);
         let said = deliver(&world, "pull_request", GUID, BODY).await;
         assert_eq!((said.status, said.header("content-type")), (404, Some("application/problem+json")));
     });
@@ -223,7 +223,7 @@ fn too_much_is_refused_before_it_is_there() {
 }
 
 #[test]
-fn slow_strangers_do_not_keep_a_delivery_out() {
+fn slow_clients_do_not_block_a_delivery() {
     story(|| async {
         let world = World::with(Limits { body: Duration::from_secs(20), ..Limits::default() });
         let signature = sign(SECRET, BODY.as_bytes());
@@ -258,7 +258,7 @@ fn a_body_that_comes_too_slowly_is_given_up() {
 }
 
 #[test]
-fn strangers_cannot_make_the_server_hold_more_than_its_share() {
+fn unauthenticated_deliveries_are_bounded_in_memory() {
     story(|| async {
         let world = World::with(Limits { deliveries: 3, deliveries_bytes: 256 * 1024, ..Limits::default() });
         let signature = sign(SECRET, BODY.as_bytes());
@@ -266,7 +266,7 @@ fn strangers_cannot_make_the_server_hold_more_than_its_share() {
         headers.push(("content-length", "1000000"));
         let bytes = client::request("POST", PATH, &headers, "");
         let (part, mut strangers) = ("x".repeat(60_000), Vec::new());
-        // Two hold what they have sent, and a third wants more than is left.
+        // Two clients occupy their share, and a third exceeds the rest.
         for n_parts in [1, 1, 4] {
             let mut tcp = client::connect(world.address).await;
             tcp.write_all(&bytes).await.unwrap();

@@ -15,9 +15,8 @@ use tollgate_engine::config::Layer;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::store::Database;
 use tollgate_server::access::token::Token;
-use tollgate_server::board::BoardDesk;
-use tollgate_server::desk::deliveries::{Hook, Wire};
 use tollgate_server::events::EventLog;
+use tollgate_server::webhook::{Hook, Webhook, WebhookState};
 use tollgate_server::{Limits, Served, Server, ServerConfig};
 
 use crate::client::{self, Said};
@@ -36,7 +35,7 @@ pub(crate) struct World {
     /// The events that clients of this server receive.
     pub(crate) log: Arc<MemoryLog>,
     pub(crate) board: Board,
-    pub(crate) desk: Arc<BoardDesk>,
+    pub(crate) webhook: Arc<Webhook>,
     pub(crate) folder: tempfile::TempDir,
     pub(crate) served: Arc<Mutex<Vec<Served>>>,
     pub(crate) shutdown: CancellationToken,
@@ -87,13 +86,13 @@ impl Setup {
         self.start_with(|_, log| log)
     }
 
-    /// Starts the server with other events than those that the test pushes.
+    /// Starts the server with another event log.
     pub(crate) fn start_with(self, events: impl FnOnce(&Board, Arc<MemoryLog>) -> Arc<dyn EventLog>) -> World {
         let (board, log) = (self.board(), Arc::new(MemoryLog::default()));
         let events = events(&board, Arc::clone(&log));
-        let desk = Arc::new(BoardDesk::new(board.clone()));
         let hook = Hook::new([SECRET, OLD_SECRET], "tollgate").unwrap();
-        desk.set_wire(Wire::Open(Arc::new(hook)));
+        let webhook = Arc::new(Webhook::default());
+        webhook.set(WebhookState::Ready(Arc::new(hook)));
         let served = Arc::new(Mutex::new(Vec::new()));
         let observer = {
             let served = Arc::clone(&served);
@@ -103,12 +102,13 @@ impl Setup {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             names: vec!["board.example".to_owned()],
             observer: Some(Arc::new(observer)),
+            webhook: Arc::clone(&webhook),
             ..self.config
         };
-        let server = Server::bind(config, Arc::clone(&desk) as _, events).unwrap();
+        let server = Server::bind(config, board.clone(), events).unwrap();
         let (address, shutdown) = (server.address(), CancellationToken::new());
         let running = tokio::spawn(server.run(shutdown.clone()));
-        World { address, log, board, desk, folder: self.folder, served, shutdown, running }
+        World { address, log, board, webhook, folder: self.folder, served, shutdown, running }
     }
 }
 

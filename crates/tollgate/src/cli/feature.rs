@@ -12,8 +12,7 @@ use tollgate_core::visible::visible;
 use tollgate_engine::board::{Board, NewFeature, Refused};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
-use tollgate_server::board::{BoardDesk, card_json, feature_json};
-use tollgate_server::desk::{Card, Desk as _};
+use tollgate_server::view::{card_json, feature_json};
 
 use super::rules::DataFormat;
 use super::{CliContext, Exit, board, failure, output};
@@ -390,7 +389,7 @@ impl BoardContext<'_> {
         let max_iterations = self.board.settings().pipeline.rounds;
         let text = match self.format {
             DataFormat::Json => {
-                let cards: Vec<_> = cards.into_iter().map(|card| card_json(Card { card, max_iterations })).collect();
+                let cards: Vec<_> = cards.into_iter().map(|card| card_json(card, max_iterations)).collect();
                 format!("{:#}\n", json!({ "features": cards }))
             }
             DataFormat::Text => {
@@ -441,11 +440,7 @@ impl BoardContext<'_> {
 
     /// Converts a feature to the JSON of the HTTP API.
     fn json(&self, row: &FeatureRow) -> Result<serde_json::Value, Failure> {
-        let desk = BoardDesk::new(self.board.clone());
-        let project = u64::try_from(self.project.id).unwrap_or_default();
-        match desk.feature(project, &row.id) {
-            Ok(feature) => Ok(feature_json(feature)),
-            Err(_) => Err(Refused::NoFeature(row.id.to_string()).into_failure()),
-        }
+        let row = self.board.feature(self.project.id, &row.id).map_err(Refused::into_failure)?;
+        Ok(feature_json(row, self.board.settings().pipeline.rounds))
     }
 }

@@ -7,7 +7,7 @@ use tollgate_core::pull::{PullRef, Repo};
 use tollgate_engine::config::{Layer, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::github::{self, Address};
-use tollgate_server::mcp::{self, Connect, Folders, Mcp, Means};
+use tollgate_server::mcp::{self, AllowedRoots, Connect, Mcp, ToolContext};
 
 use super::{CliContext, Exit, StoreArgs, board, output, review, store_args};
 
@@ -45,10 +45,10 @@ pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     let settings = context.settings(None, Layer::default())?;
     let store = store_args::location(context, &settings, &args.store)?;
     let data = board::data_folder(context, &settings, &args.store)?;
-    let folders = Folders::new(&context.directory, &args.allow)?;
-    let means = Means::in_folders(board::home(context, data, Layer::default())?, store, folders);
+    let folders = AllowedRoots::new(&context.directory, &args.allow)?;
+    let context = ToolContext::in_roots(board::home(context, data, Layer::default())?, store, folders);
     output::end_cleanly_on_ctrl_c();
-    mcp::serve(Mcp::new(means.connecting(connect(&settings), args.post_to.clone())))?;
+    mcp::serve(Mcp::new(context.connecting(connect(&settings), args.post_to.clone())))?;
     // The client is gone, so running reviews have no reader.
     tollgate_engine::process::stop_all();
     Ok(Exit::Success)

@@ -10,8 +10,7 @@ use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::project::Project;
 use tollgate_engine::store::board::ProjectRow;
-use tollgate_server::board::{BoardDesk, project_json};
-use tollgate_server::desk::Desk as _;
+use tollgate_server::view::project_json;
 
 use super::rules::DataFormat;
 use super::{CliContext, Exit, StoreArgs, board, output};
@@ -118,9 +117,8 @@ fn advise(board: &Board, project: &ProjectRow) {
 fn show(board: &Board, projects: &[ProjectRow], format: DataFormat) -> Result<Exit, Failure> {
     let text = match format {
         DataFormat::Json => {
-            let desk = BoardDesk::new(board.clone());
-            let described = projects.iter().filter_map(|row| desk.project(u64::try_from(row.id).ok()?).ok());
-            let values: Vec<Value> = described.map(project_json).collect();
+            let values = projects.iter().map(|row| project_json(board, row.clone()));
+            let values = values.collect::<Result<Vec<Value>, Failure>>()?;
             format!("{:#}\n", json!({ "projects": values }))
         }
         DataFormat::Text => {

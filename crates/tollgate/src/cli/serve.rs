@@ -1,7 +1,7 @@
-//! `tollgate serve`: the board, its agents and its API, until somebody ends it.
+//! `tollgate serve`: the board, its agents and its API, until an interrupt.
 //!
-//! The server listens, the runner does the work that is owed, and one thread tells on standard error what happens. When
-//! the end is asked for, agents are stopped and what they were at is left to the next start; a second time ends at once.
+//! The server listens, the worker processes the job queue, and one thread writes events to standard error. At an
+//! interrupt agents are stopped and their work is left to the next start; a second interrupt exits at once.
 
 use std::io::IsTerminal as _;
 use std::net::{SocketAddr, TcpListener};
@@ -14,24 +14,25 @@ use std::time::Duration;
 use time::UtcOffset;
 use tollgate_engine::failure::Failure;
 use tollgate_server::access::token::{self, Token};
-use tollgate_server::board::{BoardDesk, BoardLog};
-use tollgate_server::mcp::{Mcp, Means};
+use tollgate_server::events::BoardLog;
+use tollgate_server::mcp::{Mcp, ToolContext};
+use tollgate_server::webhook::Webhook;
 use tollgate_server::{Limits, Observer, ServerConfig};
 
-use self::crew::WORK_ENDS;
-pub(crate) use self::crew::{Crew, Hands, be_seated, end_when_asked};
+use self::background::WORK_ENDS;
+pub(crate) use self::background::{BackgroundTasks, WorkerArgs, load_app, on_interrupt};
 use super::demo::Demo;
 use super::{CliContext, Exit, StoreArgs, board, failure, output};
 
-mod crew;
-mod follow;
-mod forget;
+mod background;
+mod event_log;
+mod follower;
 mod github;
-mod tale;
+mod retention;
 
-/// Where a server listens, if nobody says.
+/// The default address.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7420);
-/// How long requests have to end; both together are less than the ten seconds that people wait.
+/// How long running requests have to finish; with the work it is less than ten seconds.
 const ANSWERS_END: Duration = Duration::from_secs(3);
 
 /// Serve the board and the API, and process the job queue: agents, commits, reviews
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
     #[command(flatten)]
-    hands: Hands,
+    worker: WorkerArgs,
     /// Start no agents and make no reviews here
     #[arg(long, conflicts_with = "demo")]
     no_work: bool,
@@ -74,59 +75,60 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let demo = args.demo.then(|| Demo::make(context, args.demo_dir.as_deref(), &args.store)).transpose()?;
     let board = match &demo {
         Some(demo) => demo.open(context)?,
-        None => board::open(context, &args.store, args.hands.layer())?,
+        None => board::open(context, &args.store, args.worker.layer())?,
     };
-    let (seat, has_app) = be_seated(&board)?;
+    let (slot, has_app) = load_app(&board)?;
     let token_file = board::token_file(context, &board);
     let token = token::load_or_create(&token_file)?;
+    let webhook = Arc::new(Webhook::default());
     let config = ServerConfig {
+        webhook: Arc::clone(&webhook),
         listen,
         names: args.allow_host.clone(),
         limits: Limits { goodbye: ANSWERS_END, ..Limits::default() },
         observer: Some(observer(clock)),
         token_file: Some(token_file.clone()),
-        mcp: Some(Mcp::new(Means::on_board(board.clone()).connecting(seat.connect(board.settings()), Vec::new()))),
+        mcp: Some(Mcp::new(
+            ToolContext::on_board(board.clone()).connecting(slot.connect(board.settings()), Vec::new()),
+        )),
         ..ServerConfig::new(token.clone())
     };
-    let desk = Arc::new(BoardDesk::new(board.clone()));
-    let mut crew = Crew::new(board, clock, seat);
-    crew.does_work = !args.no_work;
-    crew.demo = demo;
-    crew.desk = Some(Arc::clone(&desk));
-    Stage { crew: Arc::new(crew), desk, has_app, token, token_file }.play(config)
+    let mut tasks = BackgroundTasks::new(board, clock, slot);
+    tasks.does_work = !args.no_work;
+    tasks.demo = demo;
+    tasks.webhook = Some(webhook);
+    RunningServer { tasks: Arc::new(tasks), has_app, token, token_file }.run(config)
 }
 
-/// Everything that is needed once the server listens.
-struct Stage {
-    crew: Arc<Crew>,
-    desk: Arc<BoardDesk>,
+/// A server with its background tasks.
+struct RunningServer {
+    tasks: Arc<BackgroundTasks>,
     has_app: bool,
     token: Token,
     token_file: PathBuf,
 }
 
-impl Stage {
-    fn play(self, config: ServerConfig) -> Result<Exit, Failure> {
+impl RunningServer {
+    fn run(self, config: ServerConfig) -> Result<Exit, Failure> {
         let (ask, asked) = mpsc::channel();
-        end_when_asked(ask.clone());
-        let ending = end(asked, &self.crew);
-        let desk = Arc::clone(&self.desk);
-        let log = Arc::new(BoardLog::new(self.crew.board.database().clone()));
+        on_interrupt(ask.clone());
+        let ending = end(asked, &self.tasks);
+        let log = Arc::new(BoardLog::new(self.tasks.board.database().clone()));
         let mut failed = None;
         let ready = |address: SocketAddr| {
             self.greet(address);
-            if let Err(failure) = self.crew.begin() {
+            if let Err(failure) = self.tasks.begin() {
                 failed = Some(failure);
                 let _ = ask.send(());
             }
         };
-        let served = tollgate_server::serve(config, desk, log, ready, self.crew.shutdown.clone());
-        // However it ended, what runs has to end, too.
+        let served = tollgate_server::serve(config, self.tasks.board.clone(), log, ready, self.tasks.shutdown.clone());
+        // However it ended, the background tasks have to end, too.
         let _ = ask.send(());
         let _ = ending.join();
         // A runner that came to be while the end was already asked for.
-        self.crew.stop();
-        self.crew.wait();
+        self.tasks.stop();
+        self.tasks.wait();
         served?;
         failed.map_or(Ok(Exit::Success), Err)
     }
@@ -139,7 +141,7 @@ impl Stage {
                 self.token.expose()
             ));
         } else {
-            // What is not a terminal is kept by somebody.
+            // Output that is not a terminal may be stored, so it gets no token.
             output::say(&format!("listening on http://{address}"));
         }
         output::say(&format!("the token for the API is in {token_file}"));
@@ -148,21 +150,21 @@ impl Stage {
                 "warning: other machines can connect, and nothing is encrypted; put a proxy with TLS before it",
             );
         }
-        match &self.crew.demo {
+        match &self.tasks.demo {
             Some(demo) => output::say(&demo.prologue()),
             None => self.advise(),
         }
     }
 
-    /// Says what is missing before anything can be done.
+    /// Prints the missing prerequisites.
     fn advise(&self) {
-        let has_projects = self.has_app || self.crew.board.projects().is_ok_and(|projects| !projects.is_empty());
+        let has_projects = self.has_app || self.tasks.board.projects().is_ok_and(|projects| !projects.is_empty());
         if !has_projects {
             output::say("there is no project yet; `tollgate project add PATH` adds one");
         }
-        if !self.crew.does_work {
+        if !self.tasks.does_work {
             output::say("agents and reviews are left to another process");
-        } else if self.crew.board.settings().pipeline.agent.is_none() {
+        } else if self.tasks.board.settings().pipeline.agent.is_none() {
             output::say(
                 "no agent is set up to implement features; `--agent NAME` or `agent` in `[pipeline]` of your \
                  configuration names one, and `tollgate doctor` says which are here",
@@ -171,7 +173,7 @@ impl Stage {
     }
 }
 
-/// Where to listen. A demonstration that nobody gave a place takes any, if the usual one is taken.
+/// The address to listen on. A demonstration without `--listen` takes any port if the default one is in use.
 fn address(args: &Args) -> Result<SocketAddr, Failure> {
     let Some(text) = &args.listen else {
         let is_taken = args.demo && TcpListener::bind(LISTEN).is_err();
@@ -184,16 +186,16 @@ fn address(args: &Args) -> Result<SocketAddr, Failure> {
     Ok(address)
 }
 
-/// A thread that ends everything once it is asked to.
-fn end(asked: Receiver<()>, crew: &Arc<Crew>) -> JoinHandle<()> {
-    let crew = Arc::clone(crew);
+/// A thread that stops the background tasks at the first interrupt.
+fn end(asked: Receiver<()>, tasks: &Arc<BackgroundTasks>) -> JoinHandle<()> {
+    let tasks = Arc::clone(tasks);
     std::thread::spawn(move || {
         let _ = asked.recv();
-        crew.stop();
+        tasks.stop();
     })
 }
 
-/// Tells of requests that failed through no fault of the client's.
+/// Logs responses with a server error.
 fn observer(clock: Clock) -> Observer {
     Arc::new(move |served| {
         if served.status >= 500 {
@@ -203,7 +205,7 @@ fn observer(clock: Clock) -> Observer {
     })
 }
 
-/// Puts the time before what is said.
+/// Prefixes log lines with the local time.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock {
     offset: UtcOffset,

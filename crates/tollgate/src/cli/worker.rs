@@ -1,13 +1,12 @@
-//! `tollgate worker`: does the work of servers, without being one.
+//! `tollgate worker`: the background tasks of `tollgate serve` without pages, API and webhook.
 //!
-//! It has the crew of `tollgate serve` and nothing else: no pages, no API, no deliveries. Any number of workers and servers
-//! share a database; what one of them claimed, no other does.
+//! Any number of workers and servers share a database; a lease keeps each job with one of them.
 
 use std::sync::mpsc;
 
 use tollgate_engine::failure::Failure;
 
-use super::serve::{Clock, Crew, Hands, be_seated, end_when_asked};
+use super::serve::{BackgroundTasks, Clock, WorkerArgs, load_app, on_interrupt};
 use super::{CliContext, Exit, StoreArgs, board, output};
 
 /// Process the job queue of servers that share a database: agents, commits, reviews of pull requests
@@ -20,7 +19,7 @@ use super::{CliContext, Exit, StoreArgs, board, output};
     stopped, and their work is given back. A second Ctrl-C ends it at once.")]
 pub(crate) struct Args {
     #[command(flatten)]
-    hands: Hands,
+    worker: WorkerArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -30,20 +29,20 @@ pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     tollgate_engine::process::seclude();
     // Asked while there is one thread only: later the system's answer is not to be trusted.
     let clock = Clock::of_system();
-    let board = board::open(context, &args.store, args.hands.layer())?;
-    let (seat, _) = be_seated(&board)?;
+    let board = board::open(context, &args.store, args.worker.layer())?;
+    let (slot, _) = load_app(&board)?;
     let (ask, asked) = mpsc::channel();
-    end_when_asked(ask);
+    on_interrupt(ask);
     output::say(&format!("working on what {} holds", board.database().place()));
     if let Some(machine) = board.machine() {
         output::say(&format!("projects of this machine, `{machine}`, are worked on, and all pull requests"));
     }
-    let crew = Crew::new(board, clock, seat);
-    let begun = crew.begin();
+    let tasks = BackgroundTasks::new(board, clock, slot);
+    let begun = tasks.begin();
     if begun.is_ok() {
         let _ = asked.recv();
     }
-    crew.stop();
-    crew.wait();
+    tasks.stop();
+    tasks.wait();
     begun.map(|()| Exit::Success)
 }

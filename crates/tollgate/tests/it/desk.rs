@@ -23,7 +23,7 @@ pub(crate) fn learns() -> String {
     format!("if {told}; then echo '{GOOD}' > b.js; echo fixed; else echo '{BAD}' > b.js; echo written; fi")
 }
 
-/// An agent that does what is asked for at once.
+/// An agent that implements the feature at once.
 pub(crate) fn works() -> String {
     format!("echo '{GOOD}' > b.js; echo done")
 }
@@ -90,7 +90,7 @@ impl Desk {
         Database::open_at(&self.location()).unwrap()
     }
 
-    /// Leaves the folder to somebody else, who removes it.
+    /// Releases the folder to the caller, who removes it.
     pub(crate) fn keep(self) -> PathBuf {
         self.folder.keep()
     }

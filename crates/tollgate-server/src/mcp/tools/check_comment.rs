@@ -7,7 +7,7 @@ use tollgate_core::comment::json::{CheckedJson, KindJson};
 use tollgate_engine::failure::Failure;
 
 use super::{Effect, Job, Tool};
-use crate::mcp::means::Means;
+use crate::mcp::context::ToolContext;
 
 /// The tool.
 pub(super) struct CheckComment;
@@ -30,8 +30,8 @@ impl Tool for CheckComment {
     type Arguments = Arguments;
     type Output = CheckedJson;
 
-    fn call(means: &Means, Arguments { body }: Arguments, _: &Job<'_>) -> Result<CheckedJson, Failure> {
-        let bot = means.settings(None, |_| {})?.bot;
+    fn call(context: &ToolContext, Arguments { body }: Arguments, _: &Job<'_>) -> Result<CheckedJson, Failure> {
+        let bot = context.settings(None, |_| {})?.bot;
         Ok(CheckedJson::from(&comment::check(&body, &bot)))
     }
 

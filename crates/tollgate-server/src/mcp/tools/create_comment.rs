@@ -1,6 +1,6 @@
 //! `create_comment`: puts a comment on a pull request, once, and a summary only if it keeps its rules.
 //!
-//! A comment of ours ends with a mark, by which it is found again. A summary has the same mark whatever it says, so a
+//! A comment of ours ends with a mark, by which it is found again. A summary always has the same mark, so a
 //! second one takes the place of the first; the mark of any other comment is made of its text.
 //!
 //! ```text
@@ -22,8 +22,8 @@ use tollgate_engine::forge::local::Trigger;
 use tollgate_engine::pulls::publish::{CommentAction, Target, publish_comment};
 
 use super::{Effect, Job, Tool};
+use crate::mcp::context::ToolContext;
 use crate::mcp::failure;
-use crate::mcp::means::Means;
 
 /// What all marks of tollgate begin with.
 const MARK: &str = "<!-- tollgate:";
@@ -97,11 +97,11 @@ impl Tool for CreateComment {
     type Arguments = Arguments;
     type Output = Output;
 
-    fn call(means: &Means, arguments: Arguments, job: &Job<'_>) -> Result<Output, Failure> {
+    fn call(context: &ToolContext, arguments: Arguments, job: &Job<'_>) -> Result<Output, Failure> {
         let Arguments { body, fix, pull_request, repository } = arguments;
         let parsed = pull_request.map(|address| PullRef::parse(&address)).transpose();
         let pull = parsed.map_err(|error| failure::not_a_pull_request(&error.to_string()))?;
-        let bot = means.settings(None, |_| {})?.bot;
+        let bot = context.settings(None, |_| {})?.bot;
         let (kind, body, repaired) = accepted(body, fix, &bot)?;
         let output = Output {
             posted: false,
@@ -115,14 +115,14 @@ impl Tool for CreateComment {
         let Some(pull) = pull else {
             return Ok(Output { why_not: Some("no pull request was named".to_owned()), ..output });
         };
-        check_ours(means, repository.as_deref(), &pull)?;
-        let host = means.host(&pull)?.ok_or_else(|| failure::no_way_in(&pull.host))?;
+        check_ours(context, repository.as_deref(), &pull)?;
+        let host = context.host(&pull)?.ok_or_else(|| failure::no_way_in(&pull.host))?;
         let mark = mark(kind, &output.body);
         let marked = format!("{}\n\n{mark}", output.body.trim_end());
         let me = host.me().map_err(HostError::into_failure)?;
         let target = Target { host: &*host, me: &me, repo: &pull.repo, number: pull.number, check_name: "" };
         // Two at once would both find nothing there. Those in other processes see to it that one stays.
-        let _alone = means.post_alone();
+        let _alone = context.post_alone();
         let published = publish_comment(&target, &mark, &marked, job.cancel);
         let (action, comment) = published.map_err(HostError::into_failure)?;
         let action = match action {
@@ -172,13 +172,13 @@ fn accepted(body: String, fix: bool, bot: &str) -> Result<(Kind, String, Vec<Str
 }
 
 /// Refuses other repositories: the caller must not write in our name wherever it likes.
-fn check_ours(means: &Means, repository: Option<&str>, pull: &PullRef) -> Result<(), Failure> {
-    if means.may_post_to(&pull.repo) {
+fn check_ours(context: &ToolContext, repository: Option<&str>, pull: &PullRef) -> Result<(), Failure> {
+    if context.may_post_to(&pull.repo) {
         return Ok(());
     }
     let name = pull.host.split_once("://").map_or("", |(_, name)| name);
     let theirs = format!("{name}/{}", pull.repo.key());
-    let ours = means.open(repository, Trigger::Default)?.identity().unwrap_or_default();
+    let ours = context.open(repository, Trigger::Default)?.identity().unwrap_or_default();
     if ours.eq_ignore_ascii_case(&theirs) { Ok(()) } else { Err(failure::not_our_pull_request(&ours, &theirs)) }
 }
 

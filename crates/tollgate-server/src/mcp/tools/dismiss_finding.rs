@@ -11,8 +11,8 @@ use tollgate_engine::failure::{Failure, Kind};
 use super::stored::{self, Which};
 use super::{Effect, Job, Tool};
 use crate::mcp::arguments::name;
+use crate::mcp::context::ToolContext;
 use crate::mcp::failure;
-use crate::mcp::means::Means;
 use crate::mcp::shape::{Finding, Severity};
 
 /// In whose name, for the records.
@@ -66,10 +66,10 @@ impl Tool for DismissFinding {
     type Arguments = Arguments;
     type Output = Output;
 
-    fn call(means: &Means, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
+    fn call(context: &ToolContext, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
         let named = name("finding", &arguments.finding)?;
         let which = Which { repository: arguments.repository.as_deref(), review: arguments.review, branch: None };
-        let (run, review) = stored::find(means, which)?;
+        let (run, review) = stored::find(context, which)?;
         let finding = look(&review, named).ok_or_else(|| failure::no_such_finding(named, run.id))?;
         let said: String = arguments.reason.unwrap_or_default().trim().chars().take(MAX_REASON).collect();
         let reason = match said.is_empty() {
@@ -83,8 +83,8 @@ impl Tool for DismissFinding {
         let dismissal = Dismissal::parse(file, title, finding.evidence.clone(), reason.clone(), "")
             .map_err(|problem| Failure::new(Kind::User, problem))?;
         // The finding came from the database, so there is one.
-        let board = means.board()?.ok_or_else(|| failure::no_reviews(None))?;
-        let now = (means.home().clock)();
+        let board = context.board()?.ok_or_else(|| failure::no_reviews(None))?;
+        let now = (context.home().clock)();
         board.database().dismiss(&run.subject.repository, dismissal, WHO, now, Vec::new())?;
         Ok(Output { dismissed: true, review: run.id, reason, finding: Finding::from(finding) })
     }

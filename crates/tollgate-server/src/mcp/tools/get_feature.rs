@@ -12,8 +12,8 @@ use super::list_features::{Standing, project};
 use super::{Effect, Job, Tool};
 use crate::mcp::answer::cut;
 use crate::mcp::arguments::name;
+use crate::mcp::context::ToolContext;
 use crate::mcp::failure;
-use crate::mcp::means::Means;
 use crate::mcp::shape::{MAX_LISTED, Severity};
 
 /// The longest description or specification, in bytes.
@@ -118,10 +118,10 @@ impl Tool for GetFeature {
     type Arguments = Arguments;
     type Output = Output;
 
-    fn call(means: &Means, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
+    fn call(context: &ToolContext, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
         let named = name("feature", &arguments.feature)?;
         let id = FeatureId::parse(named).map_err(|_| failure::not_a_name("feature", named))?;
-        let (board, project) = project(means, arguments.repository.as_deref())?;
+        let (board, project) = project(context, arguments.repository.as_deref())?;
         let row = board.feature(project.id, &id).map_err(Refused::into_failure)?;
         let reviews = board.iterations(project.id, &id).map_err(Refused::into_failure)?;
         let document = Document::parse(&row.document).ok();

@@ -7,7 +7,7 @@ use tollgate_engine::failure::Failure;
 
 use super::stored::{self, Which};
 use super::{Effect, Job, Tool};
-use crate::mcp::means::Means;
+use crate::mcp::context::ToolContext;
 use crate::mcp::shape::{Finding, MAX_LISTED, Told};
 
 /// The tool.
@@ -63,13 +63,13 @@ impl Tool for GetReview {
     type Arguments = Arguments;
     type Output = Output;
 
-    fn call(means: &Means, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
+    fn call(context: &ToolContext, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
         let which = Which {
             repository: arguments.repository.as_deref(),
             review: arguments.review,
             branch: arguments.branch.as_deref(),
         };
-        let (run, review) = stored::find(means, which)?;
+        let (run, review) = stored::find(context, which)?;
         Ok(Output {
             review: run.id,
             subject: run.subject.name,

@@ -10,8 +10,8 @@ use tollgate_engine::store::board::{Card, CardFilter, ProjectRow};
 
 use super::{Effect, Job, Tool};
 use crate::mcp::arguments::maybe_name;
+use crate::mcp::context::ToolContext;
 use crate::mcp::failure;
-use crate::mcp::means::Means;
 use crate::mcp::shape::MAX_LISTED;
 
 /// The tool.
@@ -124,13 +124,13 @@ impl Tool for ListFeatures {
     type Arguments = Arguments;
     type Output = Output;
 
-    fn call(means: &Means, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
+    fn call(context: &ToolContext, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
         let after = arguments.after.as_deref().map(FeatureId::parse).transpose();
         let after =
             after.map_err(|_| failure::not_a_name("feature", arguments.after.as_deref().unwrap_or_default()))?;
         let status = maybe_name("column", arguments.status.as_deref())?.map(Status::parse);
         let text = maybe_name("text", arguments.text.as_deref())?.map(str::to_owned);
-        let (board, project) = project(means, arguments.repository.as_deref())?;
+        let (board, project) = project(context, arguments.repository.as_deref())?;
         // One more, to know whether there is one.
         let limit = MAX_LISTED + 1;
         let needs_person = arguments.needs_person;
@@ -155,9 +155,9 @@ impl Tool for ListFeatures {
 }
 
 /// Resolves the project. Without a file watcher, files edited meanwhile are imported first.
-pub(super) fn project(means: &Means, named: Option<&str>) -> Result<(Board, ProjectRow), Failure> {
-    let folder = means.folder(named)?;
-    let board = means.board()?.ok_or_else(failure::no_project_here)?;
+pub(super) fn project(context: &ToolContext, named: Option<&str>) -> Result<(Board, ProjectRow), Failure> {
+    let folder = context.folder(named)?;
+    let board = context.board()?.ok_or_else(failure::no_project_here)?;
     let project = board.project_at(&folder)?.ok_or_else(failure::no_project_here)?;
     if !board.is_kept(&project)? {
         board.import_all(&project)?;

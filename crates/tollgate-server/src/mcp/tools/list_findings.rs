@@ -6,7 +6,7 @@ use tollgate_engine::failure::Failure;
 
 use super::stored::{self, Which};
 use super::{Effect, Job, Tool};
-use crate::mcp::means::Means;
+use crate::mcp::context::ToolContext;
 use crate::mcp::shape::{Finding, MAX_LISTED, Severity};
 
 /// The tool.
@@ -59,13 +59,13 @@ impl Tool for ListFindings {
     type Arguments = Arguments;
     type Output = Output;
 
-    fn call(means: &Means, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
+    fn call(context: &ToolContext, arguments: Arguments, _: &Job<'_>) -> Result<Output, Failure> {
         let which = Which {
             repository: arguments.repository.as_deref(),
             review: arguments.review,
             branch: arguments.branch.as_deref(),
         };
-        let (run, review) = stored::find(means, which)?;
+        let (run, review) = stored::find(context, which)?;
         let withheld = review.withheld.iter().filter(|_| arguments.withheld).map(Finding::from);
         let all = review.findings.iter().map(Finding::from).chain(withheld);
         let fits = |finding: &Finding| {

@@ -12,10 +12,10 @@ use tollgate_engine::store::Store;
 
 use super::{Effect, Job, Tool};
 use crate::mcp::arguments::name;
+use crate::mcp::concurrency::Weight;
+use crate::mcp::context::ToolContext;
 use crate::mcp::failure;
-use crate::mcp::means::Means;
 use crate::mcp::shape::{Finding, MAX_LISTED, Told};
-use crate::mcp::turns::Weight;
 
 /// The tool.
 pub(super) struct ReviewChange;
@@ -123,14 +123,14 @@ impl Tool for ReviewChange {
     type Arguments = Arguments;
     type Output = Output;
 
-    fn call(means: &Means, arguments: Arguments, job: &Job<'_>) -> Result<Output, Failure> {
+    fn call(context: &ToolContext, arguments: Arguments, job: &Job<'_>) -> Result<Output, Failure> {
         let (fail_on, since_last) = (arguments.fail_on, arguments.since_last);
         let (repository, trigger) = trigger(arguments)?;
         let is_patch = matches!(trigger, Trigger::Patch { .. });
-        let forge = means.open(repository.as_deref(), trigger)?;
-        let mut settings = means.settings(forge.root(), |_| {})?;
+        let forge = context.open(repository.as_deref(), trigger)?;
+        let mut settings = context.settings(forge.root(), |_| {})?;
         settings.fail_on = stricter(settings.fail_on, fail_on);
-        let (reviewed, stored) = review(means, forge, &settings, (is_patch, since_last), job)?;
+        let (reviewed, stored) = review(context, forge, &settings, (is_patch, since_last), job)?;
         if job.cancel.is_cancelled() {
             return Err(failure::cancelled());
         }
@@ -179,18 +179,18 @@ fn stricter(configured: FailOn, asked: Option<FailFrom>) -> FailOn {
 
 /// Reviews, and says under which number that is stored.
 fn review(
-    means: &Means,
+    context: &ToolContext,
     forge: Local,
     settings: &Settings,
     (is_patch, since_last): (bool, bool),
     job: &Job<'_>,
 ) -> Result<(Reviewed, Option<i64>), Failure> {
-    let home = means.home();
+    let home = context.home();
     let memory = match () {
         () if is_patch || !settings.remembers => Memory::Off,
-        () => Store::open_at(means.store()).map_or_else(Memory::Unavailable, Memory::Open),
+        () => Store::open_at(context.store()).map_or_else(Memory::Unavailable, Memory::Open),
     };
-    let variable = |name: &str| means.variable(name);
+    let variable = |name: &str| context.variable(name);
     let events = |event: Event<'_>| (job.tell)(event.in_words());
     let models = ModelOptions {
         prompts: Some(home.data.join("settings.json")),
@@ -240,7 +240,7 @@ mod tests {
     use tollgate_core::finding::Severity;
 
     #[test]
-    fn whoever_calls_can_only_be_stricter_than_the_operator() {
+    fn a_caller_can_only_be_stricter_than_the_operator() {
         let at = FailOn::Severity;
         for (configured, asked, expected) in [
             (at(Severity::High), None, at(Severity::High)),

@@ -10,8 +10,8 @@ use tollgate_engine::forge::local::{Local, Trigger};
 use tollgate_engine::store::{Filter, Run, Store};
 
 use crate::mcp::arguments::maybe_name;
+use crate::mcp::context::ToolContext;
 use crate::mcp::failure;
-use crate::mcp::means::Means;
 
 /// Which review is meant.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,13 +25,13 @@ pub(super) struct Which<'a> {
 }
 
 /// The run that is meant, with its review.
-pub(super) fn find(means: &Means, which: Which<'_>) -> Result<(Run, Review), Failure> {
+pub(super) fn find(context: &ToolContext, which: Which<'_>) -> Result<(Run, Review), Failure> {
     let branch = maybe_name("branch", which.branch)?;
-    let names = names(&means.open(which.repository, Trigger::Default)?);
+    let names = names(&context.open(which.repository, Trigger::Default)?);
     if names.is_empty() {
         return Err(failure::no_repository());
     }
-    let store = means.look_up()?;
+    let store = context.look_up()?;
     let mut run = match which.review {
         Some(number) => {
             let run = store.run(number)?.filter(|run| names.contains(&run.subject.repository));

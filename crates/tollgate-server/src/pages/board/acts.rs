@@ -2,9 +2,9 @@
 
 use tollgate_core::board::machine::{self, Action, Status};
 
+use super::cards::Frame;
 use super::column::status_name;
-use crate::desk::Feature;
-use crate::desk::cards::Frame;
+use crate::view::FeatureBody;
 
 /// The menu of available actions.
 pub(super) struct Acts {
@@ -29,7 +29,7 @@ pub(super) struct Choice {
 }
 
 impl Acts {
-    pub(super) fn new(feature: &Feature, frame: &Frame) -> Self {
+    pub(super) fn new(feature: &FeatureBody, frame: &Frame) -> Self {
         let (state, rules) = (&feature.state, frame.rules(feature.skip_tests));
         let broken = feature.broken.as_deref();
         let offers = tollgate_engine::board::available_actions(state, &rules, broken);

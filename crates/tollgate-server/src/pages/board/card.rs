@@ -6,10 +6,10 @@ use tollgate_core::visible::grouped;
 use tollgate_engine::board::iso;
 use tollgate_engine::store::board::{Card, Counts, Lane, Progress};
 
+use super::cards::{BoardPlace, Frame};
 use super::column::Slug;
 use super::feature_href;
-use crate::desk::ProjectId;
-use crate::desk::cards::{Frame, Place};
+use crate::app::ProjectId;
 use crate::pages::words;
 
 /// The most pips of a card; of more rounds the last are shown.
@@ -140,12 +140,12 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-fn place(card: &Card, frame: &Frame) -> Place {
+fn place(card: &Card, frame: &Frame) -> BoardPlace {
     let status = &card.state.status;
     match status {
-        Status::CodeReview => Place::Gate(lane(card)),
-        _ if frame.columns().contains(status) => Place::Column(status.clone()),
-        _ => Place::Elsewhere,
+        Status::CodeReview => BoardPlace::Gate(lane(card)),
+        _ if frame.columns().contains(status) => BoardPlace::Column(status.clone()),
+        _ => BoardPlace::Elsewhere,
     }
 }
 
@@ -201,7 +201,7 @@ fn waiting(state: &State) -> Option<(&'static str, &'static str, String)> {
         (Some(Pause::Interrupted), _) => needs("interrupted too often"),
         (Some(Pause::Stopped), _) => needs("stopped"),
         (Some(Pause::Budget), _) => needs("the budget is used up"),
-        (None, Status::WaitingApproval) => Some(("needs", "⚑", "passed; have a look".to_owned())),
+        (None, Status::WaitingApproval) => Some(("needs", "⚑", "approved, awaiting your approval".to_owned())),
         (None, Status::InProgress) => Some(("idle", "○", "nobody here works on it".to_owned())),
         (None, Status::CodeReview | Status::Step(_)) => Some(("idle", "○", "nothing runs".to_owned())),
         (None, Status::Backlog | Status::Verified | Status::Completed | Status::Other(_)) => None,

@@ -8,9 +8,9 @@ use tollgate_engine::store::board::Lane;
 
 use super::AT_ONCE;
 use super::card::CardView;
+use super::cards::{BoardPlace, Frame};
 use super::query::{Search, encoded};
-use crate::desk::ProjectId;
-use crate::desk::cards::{Frame, Place};
+use crate::app::ProjectId;
 
 /// A column, as it is shown.
 pub(super) struct Column {
@@ -56,7 +56,7 @@ pub(super) struct More {
 impl Column {
     pub(super) fn new(
         project: ProjectId,
-        place: &Place,
+        place: &BoardPlace,
         frame: &Frame,
         search: &Search,
         lanes: Vec<LaneView>,
@@ -67,11 +67,11 @@ impl Column {
         let mut pairs = search.pairs();
         pairs.push(("status", slug.clone()));
         let status = match place {
-            Place::Column(status) => status.to_string(),
-            Place::Gate(_) => Status::CodeReview.to_string(),
-            Place::Elsewhere => String::new(),
+            BoardPlace::Column(status) => status.to_string(),
+            BoardPlace::Gate(_) => Status::CodeReview.to_string(),
+            BoardPlace::Elsewhere => String::new(),
         };
-        let is_busy = matches!(place, Place::Column(Status::InProgress | Status::Step(_)));
+        let is_busy = matches!(place, BoardPlace::Column(Status::InProgress | Status::Step(_)));
         Self {
             name: name(place, frame),
             total: lanes.iter().map(|lane| lane.total).sum(),
@@ -88,7 +88,7 @@ impl Column {
 impl LaneView {
     pub(super) fn new(
         project: ProjectId,
-        place: &Place,
+        place: &BoardPlace,
         search: &Search,
         cards: Vec<CardView>,
         shown: usize,
@@ -107,11 +107,14 @@ impl LaneView {
         });
         Self {
             name: match place {
-                Place::Gate(lane) => lane_name(*lane),
-                Place::Column(_) | Place::Elsewhere => "",
+                BoardPlace::Gate(lane) => lane_name(*lane),
+                BoardPlace::Column(_) | BoardPlace::Elsewhere => "",
             },
-            is_recent: matches!(place, Place::Column(Status::WaitingApproval | Status::Verified | Status::Completed)),
-            empty: if search.is_narrow() { "Nothing here fits." } else { empty(place) },
+            is_recent: matches!(
+                place,
+                BoardPlace::Column(Status::WaitingApproval | Status::Verified | Status::Completed)
+            ),
+            empty: if search.is_narrow() { "No matches." } else { empty(place) },
             slug,
             total,
             cards,
@@ -121,51 +124,55 @@ impl LaneView {
 }
 
 /// A place as it stands in addresses.
-pub(super) struct Slug<'a>(pub(super) &'a Place);
+pub(super) struct Slug<'a>(pub(super) &'a BoardPlace);
 
 impl fmt::Display for Slug<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Place::Column(status) => status.fmt(f),
-            Place::Gate(Lane::Running) => f.write_str("code_review.running"),
-            Place::Gate(Lane::NeedsYou) => f.write_str("code_review.needs_you"),
-            Place::Gate(Lane::Queued) => f.write_str("code_review.queued"),
-            Place::Elsewhere => f.write_str("elsewhere"),
+            BoardPlace::Column(status) => status.fmt(f),
+            BoardPlace::Gate(Lane::Running) => f.write_str("code_review.running"),
+            BoardPlace::Gate(Lane::NeedsYou) => f.write_str("code_review.needs_you"),
+            BoardPlace::Gate(Lane::Queued) => f.write_str("code_review.queued"),
+            BoardPlace::Elsewhere => f.write_str("elsewhere"),
         }
     }
 }
 
 impl Slug<'_> {
     /// Reads the name of a place; words of other programs name none.
-    pub(super) fn parse(slug: &str) -> Option<Place> {
-        let others =
-            [Place::Gate(Lane::Running), Place::Gate(Lane::NeedsYou), Place::Gate(Lane::Queued), Place::Elsewhere];
+    pub(super) fn parse(slug: &str) -> Option<BoardPlace> {
+        let others = [
+            BoardPlace::Gate(Lane::Running),
+            BoardPlace::Gate(Lane::NeedsYou),
+            BoardPlace::Gate(Lane::Queued),
+            BoardPlace::Elsewhere,
+        ];
         if let Some(place) = others.into_iter().find(|place| Slug(place).to_string() == slug) {
             return Some(place);
         }
         match Status::parse(slug) {
             Status::Other(_) => None,
-            status => Some(Place::Column(status)),
+            status => Some(BoardPlace::Column(status)),
         }
     }
 }
 
 /// The columns that are shown: all, or the one that is asked for.
-pub(super) fn wanted(frame: &Frame, search: &Search, counts: &[(Status, Lane, u64)]) -> Vec<Place> {
+pub(super) fn wanted(frame: &Frame, search: &Search, counts: &[(Status, Lane, u64)]) -> Vec<BoardPlace> {
     if let Some(only) = &search.only {
         return vec![only.clone()];
     }
     let columns = frame.columns();
     let has_others = counts.iter().any(|(status, _, _)| !columns.contains(status));
-    let elsewhere = has_others.then_some(Place::Elsewhere);
-    columns.into_iter().map(Place::Column).chain(elsewhere).collect()
+    let elsewhere = has_others.then_some(BoardPlace::Elsewhere);
+    columns.into_iter().map(BoardPlace::Column).chain(elsewhere).collect()
 }
 
 /// The lanes of a column; itself if it has none.
-pub(super) fn lanes(place: &Place) -> Vec<Place> {
+pub(super) fn lanes(place: &BoardPlace) -> Vec<BoardPlace> {
     match place {
-        Place::Column(Status::CodeReview) => GATE.map(Place::Gate).to_vec(),
-        Place::Column(_) | Place::Gate(_) | Place::Elsewhere => vec![place.clone()],
+        BoardPlace::Column(Status::CodeReview) => GATE.map(BoardPlace::Gate).to_vec(),
+        BoardPlace::Column(_) | BoardPlace::Gate(_) | BoardPlace::Elsewhere => vec![place.clone()],
     }
 }
 
@@ -173,36 +180,36 @@ pub(super) fn lanes(place: &Place) -> Vec<Place> {
 const GATE: [Lane; 3] = [Lane::Running, Lane::NeedsYou, Lane::Queued];
 
 /// All places that have cards.
-pub(super) fn places(columns: &[Status]) -> impl Iterator<Item = Place> {
-    columns.iter().flat_map(|status| lanes(&Place::Column(status.clone())))
+pub(super) fn places(columns: &[Status]) -> impl Iterator<Item = BoardPlace> {
+    columns.iter().flat_map(|status| lanes(&BoardPlace::Column(status.clone())))
 }
 
 /// True when features of this status and lane are in this place.
-pub(super) fn is_in(place: &Place, status: &Status, lane: Lane, columns: &[Status]) -> bool {
+pub(super) fn is_in(place: &BoardPlace, status: &Status, lane: Lane, columns: &[Status]) -> bool {
     match place {
-        Place::Column(of) => of == status,
-        Place::Gate(of) => *status == Status::CodeReview && *of == lane,
-        Place::Elsewhere => !columns.contains(status),
+        BoardPlace::Column(of) => of == status,
+        BoardPlace::Gate(of) => *status == Status::CodeReview && *of == lane,
+        BoardPlace::Elsewhere => !columns.contains(status),
     }
 }
 
 /// Finished features are collapsed.
-pub(super) fn is_folded(place: &Place, search: &Search) -> bool {
-    *place == Place::Column(Status::Completed) && !search.is_narrow()
+pub(super) fn is_folded(place: &BoardPlace, search: &Search) -> bool {
+    *place == BoardPlace::Column(Status::Completed) && !search.is_narrow()
 }
 
 /// Columns to choose one from: names in addresses, and to people.
 pub(super) fn choices(frame: &Frame) -> Vec<(String, String)> {
-    let columns = frame.columns().into_iter().map(Place::Column);
+    let columns = frame.columns().into_iter().map(BoardPlace::Column);
     columns.map(|place| (Slug(&place).to_string(), name(&place, frame))).collect()
 }
 
 /// The name of a place to people.
-pub(super) fn name(place: &Place, frame: &Frame) -> String {
+pub(super) fn name(place: &BoardPlace, frame: &Frame) -> String {
     match place {
-        Place::Column(status) => status_name(status, frame),
-        Place::Gate(lane) => format!("Code review: {}", lane_name(*lane).to_lowercase()),
-        Place::Elsewhere => "Elsewhere".to_owned(),
+        BoardPlace::Column(status) => status_name(status, frame),
+        BoardPlace::Gate(lane) => format!("Code review: {}", lane_name(*lane).to_lowercase()),
+        BoardPlace::Elsewhere => "Elsewhere".to_owned(),
     }
 }
 
@@ -231,18 +238,20 @@ fn lane_name(lane: Lane) -> &'static str {
     }
 }
 
-fn empty(place: &Place) -> &'static str {
+fn empty(place: &BoardPlace) -> &'static str {
     match place {
-        Place::Column(Status::Backlog) => "What is to be done later. Press n to add a feature.",
-        Place::Column(Status::InProgress) => "What agents work on. Drag a card here, or press . on it, to start it.",
-        Place::Column(Status::CodeReview) | Place::Gate(Lane::Running) => "Nothing is being reviewed.",
-        Place::Gate(Lane::NeedsYou) => "Nothing waits for you.",
-        Place::Gate(Lane::Queued) => "Nothing waits for its turn.",
-        Place::Column(Status::Step(_)) => "What passed the gate and is at this step of yours.",
-        Place::Column(Status::WaitingApproval) => "What passed the gate comes here, for you to look at.",
-        Place::Column(Status::Verified) => "What passed the gate with tests comes here.",
-        Place::Column(Status::Completed) => "What is done.",
-        Place::Column(Status::Other(_)) | Place::Elsewhere => "Nothing.",
+        BoardPlace::Column(Status::Backlog) => "What is to be done later. Press n to add a feature.",
+        BoardPlace::Column(Status::InProgress) => {
+            "What agents work on. Drag a card here, or press . on it, to start it."
+        }
+        BoardPlace::Column(Status::CodeReview) | BoardPlace::Gate(Lane::Running) => "Nothing is being reviewed.",
+        BoardPlace::Gate(Lane::NeedsYou) => "Nothing waits for you.",
+        BoardPlace::Gate(Lane::Queued) => "Nothing waits for its turn.",
+        BoardPlace::Column(Status::Step(_)) => "What passed the gate and is at this step of yours.",
+        BoardPlace::Column(Status::WaitingApproval) => "What passed the gate comes here, for you to look at.",
+        BoardPlace::Column(Status::Verified) => "What passed the gate with tests comes here.",
+        BoardPlace::Column(Status::Completed) => "What is done.",
+        BoardPlace::Column(Status::Other(_)) | BoardPlace::Elsewhere => "Nothing.",
     }
 }
 
@@ -253,7 +262,7 @@ mod tests {
     #[test]
     fn places_are_read_as_they_are_written() {
         let frame = Frame::default();
-        for place in places(&frame.columns()).chain([Place::Column(Status::CodeReview), Place::Elsewhere]) {
+        for place in places(&frame.columns()).chain([BoardPlace::Column(Status::CodeReview), BoardPlace::Elsewhere]) {
             assert_eq!(Slug::parse(&Slug(&place).to_string()), Some(place));
         }
         assert_eq!(
@@ -271,7 +280,7 @@ mod tests {
         let statuses = ["backlog", "in_progress", "code_review", "pipeline_gone", "verified", "interrupted"];
         for status in statuses.map(Status::parse) {
             for lane in GATE {
-                let all = places(&columns).chain([Place::Elsewhere]);
+                let all = places(&columns).chain([BoardPlace::Elsewhere]);
                 let n_places = all.filter(|place| is_in(place, &status, lane, &columns)).count();
                 assert_eq!(n_places, 1, "{status} {lane:?}");
             }

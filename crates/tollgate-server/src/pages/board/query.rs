@@ -9,8 +9,8 @@
 use serde::Deserialize;
 use tollgate_core::board::FeatureId;
 
+use super::cards::{BoardPlace, CardSearch};
 use super::column::Slug;
-use crate::desk::cards::{Place, Wanted};
 use crate::problem::{Kind, Problem};
 
 /// The longest text that is looked for.
@@ -32,9 +32,9 @@ pub(crate) struct Asked {
 /// The same, checked.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Search {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: CardSearch,
     /// Only this column or lane.
-    pub(super) only: Option<Place>,
+    pub(super) only: Option<BoardPlace>,
     /// Those after this one.
     pub(super) after: Option<FeatureId>,
     /// How many were shown before it.
@@ -63,7 +63,7 @@ impl Asked {
         let after = after.map_err(|_| refused("`after` names no feature"))?;
         let n_before = filled(self.n).and_then(|n| n.parse().ok()).unwrap_or(0);
         let needs_person = filled(self.needs).is_some();
-        Ok(Search { wanted: Wanted { text: q, priority, category, needs_person }, only, after, n_before })
+        Ok(Search { wanted: CardSearch { text: q, priority, category, needs_person }, only, after, n_before })
     }
 }
 
@@ -74,7 +74,7 @@ fn refused(why: &str) -> Problem {
 impl Search {
     /// True when not all features are looked for.
     pub(super) fn is_narrow(&self) -> bool {
-        self.wanted != Wanted::default() || self.only.is_some()
+        self.wanted != CardSearch::default() || self.only.is_some()
     }
 
     /// The text that is looked for.
@@ -166,8 +166,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_into_an_address_is_read_from_it(text in "\\PC{1,40}", category in "\\PC{1,40}") {
-            let given = Wanted { text: Some(text.trim().to_owned()), category: Some(category.trim().to_owned()), ..Wanted::default() };
+        fn a_search_survives_the_round_trip_through_an_address(text in "\\PC{1,40}", category in "\\PC{1,40}") {
+            let given = CardSearch { text: Some(text.trim().to_owned()), category: Some(category.trim().to_owned()), ..CardSearch::default() };
             let given = Search { wanted: given, ..Search::default() };
             prop_assume!(!given.text().is_empty() && !given.category().is_empty());
             let read = search(&encoded(&given.pairs())).unwrap();

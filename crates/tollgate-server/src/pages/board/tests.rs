@@ -4,11 +4,10 @@ use insta::assert_snapshot;
 use tollgate_core::board::document::Step;
 use tollgate_core::board::machine::{Pause, Review, State, Work};
 use tollgate_core::board::{Outcome, StepId};
-use tollgate_engine::store::board::{Blocker, Card, Counts, Facts, Progress};
+use tollgate_engine::store::board::{Blocker, Card, Counts, Facts, FeatureRow, Progress};
 
+use super::cards::CardSearch;
 use super::*;
-use crate::desk::Feature;
-use crate::desk::cards::Wanted;
 
 const HOSTILE: &str = "</a><script>alert(1)</script>\" onload='x'\u{202e}\u{1b}[2J";
 const NOW: u64 = 1_767_968_520_000;
@@ -152,7 +151,7 @@ fn a_card_that_passed_says_who_let_it_pass() {
     assert_snapshot!(text(passed.clone(), &frame()), @"
     Add login
     ⋯ [Actions for Add login]
-    ⚑ passed; have a look 3 min 20 s ago
+    ⚑ approved, awaiting your approval 3 min 20 s ago
     no. 4 [iteration 4: rejected, rejected, rejected, approved] ✓ approved
     no agent → rules
     Complete [ Add login]
@@ -187,7 +186,7 @@ fn a_card_of_another_program_and_one_that_cannot_be_read_say_so() {
 /// Every text that comes from outside is hostile.
 fn hostile_frame() -> Frame {
     let step = Step { id: StepId::parse("docs").unwrap(), name: HOSTILE.to_owned(), instructions: HOSTILE.to_owned() };
-    let broken = Broken { folder: HOSTILE.to_owned(), problem: HOSTILE.to_owned() };
+    let broken = BrokenBody { folder: HOSTILE.to_owned(), problem: HOSTILE.to_owned() };
     Frame {
         name: HOSTILE.to_owned(),
         steps: vec![step],
@@ -234,15 +233,19 @@ fn nothing_that_people_or_programs_write_becomes_markup() {
     let frame = hostile_frame();
     check_harmless(&markup(hostile_card(), &frame));
     let search = Search {
-        wanted: Wanted { text: Some(HOSTILE.to_owned()), category: Some(HOSTILE.to_owned()), ..Wanted::default() },
+        wanted: CardSearch {
+            text: Some(HOSTILE.to_owned()),
+            category: Some(HOSTILE.to_owned()),
+            ..CardSearch::default()
+        },
         ..Search::default()
     };
     let cards = vec![CardView::new(1, hostile_card(), &frame, NOW)];
-    let place = Place::Column(Status::Step(StepId::parse("docs").unwrap()));
+    let place = BoardPlace::Column(Status::Step(StepId::parse("docs").unwrap()));
     let lane = column::LaneView::new(1, &place, &search, cards, 1, 900);
     let columns = vec![Column::new(1, &place, &frame, &search, vec![lane], 3, false)];
     let broken = frame.broken.clone();
-    let board = Board { project: 1, search, columns, broken, n_fitting: 1, n_all: 1 };
+    let board = BoardView { project: 1, search, columns, broken, n_fitting: 1, n_all: 1 };
     let page = BoardPage {
         chrome: Visitor::default().bare(HOSTILE),
         board,
@@ -252,37 +255,38 @@ fn nothing_that_people_or_programs_write_becomes_markup() {
         categories: frame.categories.clone(),
     };
     check_harmless(&page.render().unwrap());
-    let feature = Feature { broken: Some(HOSTILE.to_owned()), ..feature(State::new()) };
+    let feature = FeatureBody { broken: Some(HOSTILE.to_owned()), ..feature(State::new()) };
     check_harmless(&ActsFragment { acts: Acts::new(&feature, &frame) }.render().unwrap());
 }
 
-fn feature(state: State) -> Feature {
-    Feature {
+fn feature(state: State) -> FeatureBody {
+    let row = FeatureRow {
+        project: 1,
         id: id("login"),
-        title: String::new(),
-        description: String::new(),
-        spec: None,
-        category: String::new(),
-        priority: 2,
-        skip_tests: true,
-        dependencies: vec![],
-        model: None,
-        branch: None,
-        worktree: None,
+        rev: 1,
+        projected_rev: 1,
         state,
-        max_iterations: 3,
-        error: None,
+        facts: Facts { priority: 2, ..Facts::default() },
+        document: Vec::new(),
+        file_hash: None,
         broken: None,
+        branch: None,
+        target: None,
+        base: None,
+        worktree: None,
+        problem: None,
+        note: None,
+        hook_output: None,
         cost_usd: 0.0,
         n_tokens: 0,
-        rev: 1,
-        created_at: None,
-        updated_at: None,
-    }
+        created_ms: 0,
+        updated_ms: 0,
+    };
+    FeatureBody::new(row, 3)
 }
 
 #[test]
-fn whoever_asks_is_told_what_can_be_done_and_why_the_rest_cannot() {
+fn actions_are_listed_with_the_reason_why_the_rest_is_not_possible() {
     let passed = State {
         review: Review::Approved,
         commit: Some("c".to_owned()),
@@ -311,10 +315,10 @@ fn whoever_asks_is_told_what_can_be_done_and_why_the_rest_cannot() {
 #[test]
 fn the_rest_of_a_lane_is_offered_with_how_much_there_is() {
     let search =
-        Search { wanted: Wanted { text: Some("log in".to_owned()), ..Wanted::default() }, ..Search::default() };
+        Search { wanted: CardSearch { text: Some("log in".to_owned()), ..CardSearch::default() }, ..Search::default() };
     let view = |shown, total| {
         let cards = vec![CardView::new(1, card(State::new()), &frame(), NOW)];
-        let lane = column::LaneView::new(1, &Place::Column(Status::Backlog), &search, cards, shown, total);
+        let lane = column::LaneView::new(1, &BoardPlace::Column(Status::Backlog), &search, cards, shown, total);
         lane.more.map(|more| (more.words, more.fragment, more.href))
     };
     let (words, fragment, href) = view(50, 1812).unwrap();

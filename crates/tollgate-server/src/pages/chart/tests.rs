@@ -98,7 +98,7 @@ fn names_stand_beside_their_bars() {
 }
 
 #[test]
-fn what_others_wrote_stays_text() {
+fn untrusted_text_is_escaped() {
     let hostile = "</text><script>alert(1)</script>\u{202e}\"x='";
     let row = Named { name: hostile.to_owned(), value: 1, words: hostile.to_owned() };
     let one = Series::counts("n", Look::LOW, [1].into_iter());

@@ -8,7 +8,7 @@
 //! gap 1          the lines behind the last hunk
 //! ```
 //!
-//! Every line of the diff stands in exactly one row of either view. What is between hunks is a [`Gap`], known by its
+//! Every line of the diff stands in exactly one row of either view. The lines between hunks are a [`Gap`], known by its
 //! numbers; its text comes from elsewhere.
 
 use std::ops::Range;
@@ -262,7 +262,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_diff_is_a_gap() {
+    fn lines_outside_the_diff_are_a_gap() {
         let hunks = "@@ -10,1 +10,2 @@\n a\n+b\n@@ -20,1 +21,1 @@\n-c\n+d\n";
         assert_snapshot!(shown(hunks, Some(25), View::Unified), @"
         gap Some(9)

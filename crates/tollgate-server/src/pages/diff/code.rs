@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_be_seen_is_seen() {
+    fn invisible_characters_are_made_visible() {
         check("a\u{202e}b".as_bytes(), "a<span class=\"odd\">\\u{202e}</span>b");
         check(b"a\xff\xfe\r", "a<span class=\"odd\">\\xff\\xfe\\r</span>");
         check(b"\x1b[2J\0", "<span class=\"odd\">\\u{1b}</span>[2J<span class=\"odd\">\\u{0}</span>");

@@ -6,20 +6,20 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use tollgate_core::diff::FileDiff;
+use tollgate_engine::board::Board;
 use tollgate_engine::board::diff_context::BlobRequest;
-use tollgate_engine::failure::{Failure, Kind};
 
 use super::body::View;
 use super::{
-    Files, MAX_FILES, Of, Options, Paper, base, part_word, path_text, rendered, section, unshowable, why_folded,
+    DiffTarget, Files, MAX_FILES, Options, Paper, base, part_word, path_text, rendered, section, unshowable, why_folded,
 };
-use crate::desk::{Answer, Desk, Part, Refusal};
+use crate::app::Shared;
 use crate::extract::{OfIteration, Query};
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::markup::Markup;
 use crate::pages::{Page, finding};
-use crate::problem::{self, Problem};
-use crate::routes::Shared;
+use crate::problem::{self, Kind, Problem};
+use crate::view::request::DiffPart;
 
 /// So many files are looked up together.
 const AHEAD: usize = 8;
@@ -30,7 +30,7 @@ pub(crate) struct Which {
     #[serde(default)]
     view: View,
     #[serde(default)]
-    part: Part,
+    part: DiffPart,
     /// The first row, or file.
     #[serde(default)]
     from: usize,
@@ -86,10 +86,10 @@ pub(crate) async fn file(
     Query(which): Query<Which>,
 ) -> Result<Response, Problem> {
     let index = names.get("index").and_then(|index| index.parse().ok()).ok_or_else(problem::no_such_path)?;
-    let of = Of { project, feature, iteration, part: which.part };
+    let of = DiffTarget { project, feature, iteration, part: which.part.into() };
     let back = back(&of, &which, Some(index));
     let chrome = visitor.chrome(&app, Section::Board, "Diff", Some(project)).await?;
-    let (heading, content) = app.call(move |desk| part_of_file(desk, &of, index, &which)).await?;
+    let (heading, content) = app.call_in(project, move |board| part_of_file(board, &of, index, &which)).await?;
     Ok(dressed(&headers, PartPage { chrome: chrome.titled(&heading), heading, back, content }))
 }
 
@@ -101,14 +101,14 @@ pub(crate) async fn files(
     OfIteration(project, feature, iteration): OfIteration,
     Query(which): Query<Which>,
 ) -> Result<Response, Problem> {
-    let of = Of { project, feature, iteration, part: which.part };
+    let of = DiffTarget { project, feature, iteration, part: which.part.into() };
     let back = back(&of, &which, None);
     let chrome = visitor.chrome(&app, Section::Board, "Diff", Some(project)).await?;
     let heading = match which.from {
         0 => format!("Changes of iteration {iteration}"),
         from => format!("Changed files from no. {}", from.saturating_add(1)),
     };
-    let content = app.call(move |desk| some_files(desk, &of, &which)).await?;
+    let content = app.call_in(project, move |board| some_files(board, &of, &which)).await?;
     Ok(dressed(&headers, PartPage { chrome: chrome.titled(&heading), heading, back, content }))
 }
 
@@ -127,17 +127,17 @@ fn dressed(headers: &HeaderMap, page: PartPage) -> Response {
 }
 
 /// The page that the part belongs to.
-fn back(of: &Of, which: &Which, index: Option<usize>) -> String {
+fn back(of: &DiffTarget, which: &Which, index: Option<usize>) -> String {
     let anchor = index.map_or(String::new(), |index| format!("#f{index}"));
     let (project, feature, number) = (of.project, &of.feature, of.iteration);
     format!("/projects/{project}/features/{feature}?iteration={number}&view={}{anchor}", which.view.as_str())
 }
 
-fn part_of_file(desk: &dyn Desk, of: &Of, index: usize, which: &Which) -> Answer<(String, Markup)> {
-    let shown = desk.shown(of.project, &of.feature, of.iteration, of.part)?;
+fn part_of_file(board: &Board, of: &DiffTarget, index: usize, which: &Which) -> Result<(String, Markup), Problem> {
+    let shown = board.shown(of.project, &of.feature, of.iteration, of.part)?;
     let file = shown.files.get(index).ok_or_else(|| no_such("file"))?;
-    let findings = finding::of_iteration(desk, of.project, &of.feature, of.iteration)?;
-    let read = |wanted: &[BlobRequest]| desk.sources(of.project, wanted);
+    let findings = finding::of_iteration(board, of.project, &of.feature, of.iteration)?;
+    let read = |wanted: &[BlobRequest]| Ok(board.sources(of.project, wanted)?);
     let mut paper = Paper::new(&read, of, which.view, &shown, findings);
     let found = paper.texts(&ahead(&shown.files, index, which))?.into_iter().next().unwrap_or_default();
     let mut sheet = paper.sheet(index, found.texts);
@@ -164,21 +164,21 @@ fn ahead(files: &[FileDiff], index: usize, which: &Which) -> Vec<usize> {
     (index..files.len()).filter(is_next).take(n_files).collect()
 }
 
-fn some_files(desk: &dyn Desk, of: &Of, which: &Which) -> Answer<Markup> {
-    let findings = finding::of_iteration(desk, of.project, &of.feature, of.iteration)?;
+fn some_files(board: &Board, of: &DiffTarget, which: &Which) -> Result<Markup, Problem> {
+    let findings = finding::of_iteration(board, of.project, &of.feature, of.iteration)?;
     if which.from == 0 {
         let address = |view: View| format!("{}?view={}&part={}", base(of), view.as_str(), part_word(of.part));
         let addresses = [View::Unified, View::Split].map(address);
-        return section(desk, of, &Options { view: which.view, addresses }, findings);
+        return section(board, of, &Options { view: which.view, addresses }, findings);
     }
-    let shown = desk.shown(of.project, &of.feature, of.iteration, of.part)?;
-    let read = |wanted: &[BlobRequest]| desk.sources(of.project, wanted);
+    let shown = board.shown(of.project, &of.feature, of.iteration, of.part)?;
+    let read = |wanted: &[BlobRequest]| Ok(board.sources(of.project, wanted)?);
     let mut paper = Paper::new(&read, of, which.view, &shown, findings);
     let files = paper.files(which.from)?;
     rendered(&Files { files, more: paper.more_files(which.from.saturating_add(MAX_FILES)) })
 }
 
-fn no_such(what: &str) -> Refusal {
-    let failure = Failure::new(Kind::User, format!("the change has no such {what}"));
-    Refusal::NotFound(failure.hint("Go to the review of the feature and look from there."))
+fn no_such(what: &str) -> Problem {
+    Problem::new(Kind::NotFound, format!("the change has no such {what}"))
+        .hint("Go to the review of the feature and look from there.")
 }

@@ -1,6 +1,6 @@
 //! The rows of one file as a template shows them, in parts.
 //!
-//! A part is a range of rows. What is before and behind it is said, with an address that brings it, so that nothing is
+//! A part is a range of rows. The rows before and after it are counted, with an address that loads them, so that nothing is
 //! left out and nothing comes twice. A gap is opened from its top, from its bottom or as a whole.
 
 use std::ops::Range;

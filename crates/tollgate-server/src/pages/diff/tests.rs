@@ -13,9 +13,9 @@ use tollgate_engine::reviewer::embedded::colour::{Class, Span};
 use super::*;
 use crate::pages::finding::{Mark, Offers};
 
-fn of() -> Of {
+fn of() -> DiffTarget {
     let feature = FeatureId::parse("login").expect("a good name");
-    Of { project: 1, feature, iteration: 2, part: Part::Whole }
+    DiffTarget { project: 1, feature, iteration: 2, part: Part::Whole }
 }
 
 fn options(view: View) -> Options {
@@ -37,12 +37,12 @@ fn remark(file: &str, line: Option<u32>, title: &str) -> Remark {
 }
 
 /// A repository that has nothing any more.
-fn gone(wanted: &[BlobRequest]) -> Answer<Vec<Source>> {
+fn gone(wanted: &[BlobRequest]) -> Result<Vec<Source>, Problem> {
     Ok(vec![Source::Gone; wanted.len()])
 }
 
 /// A repository in which every file has this text, with keywords where it says `let`.
-fn has(text: &'static str) -> impl Fn(&[BlobRequest]) -> Answer<Vec<Source>> {
+fn has(text: &'static str) -> impl Fn(&[BlobRequest]) -> Result<Vec<Source>, Problem> {
     move |wanted| {
         let keyword = |(at, word): (usize, &str)| Span(at as u32, (at + word.len()) as u32, Class::Keyword);
         let spans = text.match_indices("let").map(keyword).collect();
@@ -171,7 +171,7 @@ fn a_finding_is_shown_with_all_its_words_and_marks() {
 }
 
 #[test]
-fn what_is_not_on_the_page_is_said_and_can_be_had() {
+fn rows_beyond_the_page_are_counted_and_can_be_loaded() {
     let lines = |n: usize| (0..n).map(|index| format!("+let a{index} = {index};\n")).collect::<String>();
     let file = |name: &str, n: usize| {
         format!("diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -0,0 +1,{n} @@\n{}", lines(n))

@@ -7,9 +7,8 @@ use tollgate_core::coverage::HunkStatus;
 
 use super::Loaded;
 use super::head::sentence;
-use crate::desk::Step;
-use crate::desk::record::Asked;
 use crate::pages::words::{self, count};
+use crate::view::record::{HistoryEntry, ReviewerUsage, RunDetails};
 
 /// The most that is listed of what happened, and of hunks.
 const AT_ONCE: usize = 50;
@@ -55,7 +54,7 @@ pub(super) struct Coverage {
     /// Files that were looked at, each with how many hunks.
     pub(super) files: Vec<(String, String)>,
     pub(super) n_more_files: usize,
-    pub(super) reviewers: Vec<Asked>,
+    pub(super) reviewers: Vec<ReviewerUsage>,
     pub(super) compared: String,
     pub(super) run: i64,
 }
@@ -73,7 +72,7 @@ impl Coverage {
         }
     }
 
-    pub(super) fn cost(&self, asked: &Asked) -> String {
+    pub(super) fn cost(&self, asked: &ReviewerUsage) -> String {
         asked.cost_usd.map(words::cost).unwrap_or_default()
     }
 }
@@ -127,7 +126,7 @@ impl About {
             is_checked: shown.is_some_and(|review| !review.compliance.criteria.is_empty()),
             timeline,
             n_earlier,
-            coverage: loaded.looked.as_ref().map(coverage),
+            coverage: loaded.run.as_ref().map(coverage),
             texts: texts.into_iter().flatten().filter(|text| !text.text.trim().is_empty()).collect(),
             notes: shown.map(|review| review.notes.clone()).unwrap_or_default(),
             output: output(loaded),
@@ -193,7 +192,7 @@ fn criteria_of(loaded: &Loaded) -> Vec<Criterion> {
 
 /// The history of the feature, newest first, with the decisions about its findings.
 fn timeline(loaded: &Loaded) -> Vec<Moment> {
-    let of_step = |step: &Step| Moment {
+    let of_step = |step: &HistoryEntry| Moment {
         at: step.at.clone(),
         words: happened(step),
         by: if ["tollgate", "file"].contains(&step.by.as_str()) { String::new() } else { step.by.clone() },
@@ -217,7 +216,7 @@ fn timeline(loaded: &Loaded) -> Vec<Moment> {
     moments
 }
 
-fn happened(step: &Step) -> String {
+fn happened(step: &HistoryEntry) -> String {
     let words = match step.event.as_str() {
         "start" => "started",
         "stop" => "stopped",
@@ -259,10 +258,10 @@ fn kind(event: &str) -> &'static str {
     }
 }
 
-fn coverage(looked: &crate::desk::record::Looked) -> Coverage {
+fn coverage(run: &RunDetails) -> Coverage {
     let (mut missed, mut skipped) = (Vec::new(), Vec::new());
     let mut files: BTreeMap<&str, u64> = BTreeMap::new();
-    let hunks = looked.hunks.as_deref().unwrap_or_default();
+    let hunks = run.hunks.as_deref().unwrap_or_default();
     for hunk in hunks {
         let place = match hunk.lines {
             Some(lines) if lines.start() == lines.end() => format!("{}:{}", hunk.file, lines.start()),
@@ -288,17 +287,17 @@ fn coverage(looked: &crate::desk::record::Looked) -> Coverage {
         skipped,
         files: files.collect(),
         n_more_files: n_files.saturating_sub(AT_ONCE),
-        reviewers: looked.reviewers.clone(),
-        compared: looked.compared.clone(),
-        run: looked.run,
+        reviewers: run.reviewers.clone(),
+        compared: run.compared.clone(),
+        run: run.run,
     }
 }
 
 fn output(loaded: &Loaded) -> Option<Output> {
     let (iteration, from, output) = loaded.output.as_ref()?;
-    if output.text.is_empty() && !output.is_running {
+    if output.text.is_empty() && !output.is_open {
         return None;
     }
     let (text, next) = (output.text.clone(), output.next);
-    Some(Output { iteration: *iteration, text, from: *from, next, is_running: output.is_running })
+    Some(Output { iteration: *iteration, text, from: *from, next, is_running: output.is_open })
 }

@@ -3,7 +3,7 @@
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::{Action, AvailableAction, Status, Work};
 
-use crate::desk::Feature;
+use crate::view::FeatureBody;
 
 /// Something that can be done, or cannot now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) struct Acts {
 }
 
 impl Acts {
-    pub(super) fn new(feature: &Feature, offers: &[AvailableAction]) -> Self {
+    pub(super) fn new(feature: &FeatureBody, offers: &[AvailableAction]) -> Self {
         let of_machine = offers.iter().filter_map(|offer| {
             let why_not = offer.target.as_ref().err().map(|illegal| illegal.why.clone());
             Some(Choice { why_not, ..known(&offer.action, feature)? })
@@ -55,7 +55,7 @@ impl Acts {
     }
 }
 
-fn known(act: &Action, feature: &Feature) -> Option<Choice> {
+fn known(act: &Action, feature: &FeatureBody) -> Option<Choice> {
     let choice = |act, words, does, key, command, look| Choice { act, words, does, key, command, why_not: None, look };
     Some(match act {
         Action::Start => choice("start", "Start", "Has an agent work on it.", "", "start ID", "primary"),
@@ -93,12 +93,12 @@ fn known(act: &Action, feature: &Feature) -> Option<Choice> {
 }
 
 /// True when to try again means to review again.
-fn reviews_again(feature: &Feature) -> bool {
+fn reviews_again(feature: &FeatureBody) -> bool {
     use tollgate_core::board::machine::Pause;
     matches!(feature.state.pause, Some(Pause::MaxIterations | Pause::NoProgress))
 }
 
-fn edit(feature: &Feature) -> Choice {
+fn edit(feature: &FeatureBody) -> Choice {
     Choice {
         act: "edit",
         words: "Edit …",
@@ -110,8 +110,8 @@ fn edit(feature: &Feature) -> Choice {
     }
 }
 
-fn clean(feature: &Feature) -> Choice {
-    let why_not = match (feature.state.work, &feature.worktree) {
+fn clean(feature: &FeatureBody) -> Choice {
+    let why_not = match (feature.state.work, &feature.worktree_path) {
         (Work::Nothing, Some(_)) => None,
         (Work::Nothing, None) => Some("it has no work tree".to_owned()),
         (_, _) => Some(format!("{}; stop it first", feature.state.in_words())),
@@ -127,7 +127,7 @@ fn clean(feature: &Feature) -> Choice {
     }
 }
 
-fn delete(feature: &Feature) -> Choice {
+fn delete(feature: &FeatureBody) -> Choice {
     let is_busy = feature.state.work != Work::Nothing;
     Choice {
         act: "delete",

@@ -8,9 +8,9 @@ use tollgate_core::path::FilePath;
 
 use super::Loaded;
 use super::query::{Filter, Query, Weight};
-use crate::desk::record::Dismissed;
 use crate::pages::finding::{FindingView, Mark, Offers};
 use crate::pages::words::count;
+use crate::view::record::DismissalBody;
 
 /// The most findings of a group that are listed at once.
 const AT_ONCE: usize = 100;
@@ -207,7 +207,7 @@ fn all(loaded: &Loaded, review: &Iteration) -> Vec<(Remark, (usize, Item))> {
         found.push((remark.clone(), (LATE, item(loaded, remark, Mark::Late))));
     }
     let mut now = keys(review.findings.iter().chain(&review.late));
-    for (remark, why) in loaded.looked.iter().flat_map(|looked| &looked.withheld) {
+    for (remark, why) in loaded.run.iter().flat_map(|run| &run.withheld) {
         if now.insert(key(remark)) {
             found.push((remark.clone(), (LEFT_OUT, left_out(loaded, remark, why))));
         }
@@ -243,8 +243,8 @@ fn left_out(loaded: &Loaded, remark: &Remark, why: &str) -> Item {
     Item { finding: FindingView { mark, offers, ..FindingView::of(remark) }, why }
 }
 
-fn marked(dismissed: Option<&Dismissed>) -> Option<Mark> {
-    let by = |dismissed: &Dismissed| dismissed.by.clone().unwrap_or_else(|| "somebody".to_owned());
+fn marked(dismissed: Option<&DismissalBody>) -> Option<Mark> {
+    let by = |dismissed: &DismissalBody| dismissed.by.clone().unwrap_or_else(|| "somebody".to_owned());
     dismissed.map(|dismissed| Mark::Dismissed { by: by(dismissed), reason: dismissed.reason.clone() })
 }
 

@@ -99,7 +99,11 @@ impl Head {
             compare: last_two.map(|two| format!("{base}{}", query.of(two).tail())),
             is_compared: loaded.is_compared(),
             pending: (state.iteration > 0 && !is_reviewed).then_some(state.iteration),
-            rounds: format!("{} of {}", state.round.max(u32::from(state.iteration > 0)), feature.max_iterations),
+            rounds: format!(
+                "{} of {}",
+                state.round.max(u32::from(state.iteration > 0)),
+                feature.code_review_spec.max_iterations
+            ),
             facts: facts(loaded),
         }
     }
@@ -164,7 +168,7 @@ fn banners(loaded: &Loaded) -> Vec<Banner> {
     }
     if let Some(pause) = feature.state.pause {
         let words = sentence(&format!("it waits for you: {}", pause.in_words()));
-        banners.push(Banner { kind: "warn", words, hint: what_now(pause).to_owned() });
+        banners.push(Banner { kind: "warn", words, hint: next_step(pause).to_owned() });
     }
     if let Some(problem) = &feature.error {
         let kind = if feature.state.pause.is_some() { "bad" } else { "warn" };
@@ -174,7 +178,7 @@ fn banners(loaded: &Loaded) -> Vec<Banner> {
 }
 
 /// What a person can do about a feature that waits.
-fn what_now(pause: Pause) -> &'static str {
+fn next_step(pause: Pause) -> &'static str {
     match pause {
         Pause::MaxIterations | Pause::NoProgress => {
             "Resume it with a note to the agent, approve it with a reason, or dismiss what is wrong and review it again."
@@ -203,7 +207,7 @@ fn facts(loaded: &Loaded) -> Vec<Fact> {
     if let Some(base) = shown.and_then(|review| review.base.as_ref()) {
         facts.push(code("Compared with", base, 10));
     }
-    if let Some(branch) = &feature.branch {
+    if let Some(branch) = &feature.branch_name {
         facts.push(code("Branch", branch, usize::MAX));
     }
     if let Some(review) = shown {
@@ -214,14 +218,14 @@ fn facts(loaded: &Loaded) -> Vec<Fact> {
         };
         facts.push(plain("Reviewed by", who));
     }
-    if let Some(looked) = &loaded.looked {
-        facts.push(plain("Review took", words::duration(looked.took_ms)));
+    if let Some(run) = &loaded.run {
+        facts.push(plain("Review took", words::duration(run.took_ms)));
     }
     if feature.cost_usd > 0.0 {
         facts.push(plain("Cost so far", words::cost(feature.cost_usd)));
     }
-    if feature.n_tokens > 0 {
-        facts.push(plain("Tokens so far", grouped(feature.n_tokens)));
+    if feature.tokens > 0 {
+        facts.push(plain("Tokens so far", grouped(feature.tokens)));
     }
     facts.push(plain("Priority", feature.priority.to_string()));
     facts.push(plain("Group", feature.category.clone()));
@@ -256,9 +260,9 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_a_person_says_what_can_be_done() {
+    fn every_pause_has_a_next_step() {
         for pause in Pause::ALL {
-            assert!(what_now(pause).ends_with('.'), "{pause:?}");
+            assert!(next_step(pause).ends_with('.'), "{pause:?}");
         }
     }
 }

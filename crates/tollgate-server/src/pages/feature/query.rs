@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tollgate_core::board::{FeatureId, Remark};
 use tollgate_core::finding::Category;
 
-use crate::desk::ProjectId;
+use crate::app::ProjectId;
 
 /// The longest text that is looked for.
 const MAX_CHARS: usize = 200;
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_asks_for_nothing() {
+    fn invalid_parts_of_an_address_are_ignored() {
         check("iteration=0&compare=1,1&severity=worst&category=x&view=3d&q=+&file=", "");
         check("iteration=-1", "");
         check("iteration=99999999999999", "");
@@ -235,7 +235,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_an_address_says_it_says_again(file in "\\PC{1,20}", text in "\\S[^\\n]{0,20}\\S", number in 1u32..99) {
+        fn a_query_survives_the_round_trip_through_an_address(file in "\\PC{1,20}", text in "\\S[^\\n]{0,20}\\S", number in 1u32..99) {
             let filter = Filter { file: Some(file), text: Some(text), ..Filter::default() };
             let query = Query { which: Which::One(number), filter, ..Query::default() };
             let tail = query.tail();

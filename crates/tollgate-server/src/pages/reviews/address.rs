@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_blank_is_not_asked_for() {
+    fn blank_fields_are_dropped() {
         let which = without_blanks(read("/reviews?q=&repository=+&verdict=failed&order="));
         assert_eq!(of(&which), "/reviews?verdict=failed");
     }

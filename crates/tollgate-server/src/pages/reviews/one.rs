@@ -13,12 +13,13 @@ use tollgate_engine::board::iso;
 use tollgate_engine::history::{Since, StoredReview};
 
 use super::{Chip, FeatureLink, in_words, origin_in_words};
+use crate::app::Shared;
 use crate::extract::{OfReview, Query};
 use crate::pages::finding::{FindingView, Mark, Offers, Place};
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::{Page, words};
 use crate::problem::Problem;
-use crate::routes::Shared;
+use crate::routes::reviews;
 
 /// The number of findings shown by default, so that a page stays quick.
 const SHOWN: usize = 100;
@@ -121,7 +122,7 @@ pub(crate) async fn show(
     Query(HowMuch { show }): Query<HowMuch>,
 ) -> Result<Page<ReviewPage>, Problem> {
     let chrome = visitor.chrome(&app, Section::Reviews, format!("Review {run}"), None).await?;
-    let recalled = app.call(move |desk| desk.review(run)).await?;
+    let recalled = app.call(move |board| reviews::recall(board, run)).await?;
     Ok(Page(ReviewPage::new(chrome, &recalled, show.unwrap_or(SHOWN).min(MAX_SHOWN))))
 }
 

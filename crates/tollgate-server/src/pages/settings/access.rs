@@ -6,12 +6,12 @@ use askama::Template;
 use axum::Extension;
 use axum::extract::State;
 
+use crate::app::Shared;
+use crate::connections::Connections;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::settings::Tab;
 use crate::pages::{Page, words};
 use crate::problem::Problem;
-use crate::routes::Shared;
-use crate::serve::Connections;
 
 #[derive(Template)]
 #[template(path = "settings_access.html")]

@@ -3,13 +3,13 @@
 use askama::Template;
 use axum::extract::State;
 
-use crate::desk::Agent;
+use crate::agents::Agent;
+use crate::app::Shared;
 use crate::pages::Page;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::markup::Markup;
-use crate::pages::settings::{Tab, with_code};
+use crate::pages::settings::{Tab, config_file, with_code};
 use crate::problem::Problem;
-use crate::routes::Shared;
 
 #[derive(Template)]
 #[template(path = "settings_agents.html")]
@@ -49,7 +49,8 @@ struct Member {
 /// The page.
 pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Page<AgentsPage>, Problem> {
     let chrome = visitor.chrome(&app, Section::Settings, "Agents", None).await?;
-    let (agents, policy, settings) = app.call(|desk| Ok((desk.agents()?, desk.policy()?, desk.settings()?))).await?;
+    let shared = Shared::clone(&app);
+    let agents = app.call(move |board| Ok::<_, Problem>(shared.agents.list(board.settings()))).await?;
     let (own, known) = members(agents);
     let groups = [
         Group {
@@ -67,8 +68,8 @@ pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<
         chrome,
         tab: Tab::Agents,
         groups,
-        file: policy.file.unwrap_or_else(|| "your configuration file".to_owned()),
-        implementer: settings.implementer,
+        file: config_file(&app.board).unwrap_or_else(|| "your configuration file".to_owned()),
+        implementer: app.board.settings().pipeline.agent.clone(),
     }))
 }
 
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_listed_once_and_who_can_be_used_comes_first() {
+    fn agents_are_listed_once_and_available_ones_come_first() {
         let agents = vec![
             agent("rules", "reviewer", true, true),
             agent("a", "implementer", false, false),
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_role_now_is_set_up() {
+    fn an_agent_with_a_role_is_set_up() {
         let used = Agent { is_used: true, ..agent("a", "reviewer", true, false) };
         let (own, known) = members(vec![agent("a", "implementer", true, false), used]);
         assert_eq!((own.len(), known.len()), (1, 0));

@@ -2,13 +2,13 @@
 
 use askama::Template;
 use axum::extract::State;
+use tollgate_engine::config::Shown;
 
-use crate::desk::setup::{Policy, SetValue};
+use crate::app::Shared;
 use crate::pages::Page;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
-use crate::pages::settings::{Tab, source};
+use crate::pages::settings::{Tab, config_file, source};
 use crate::problem::Problem;
-use crate::routes::Shared;
 
 #[derive(Template)]
 #[template(path = "settings_gate.html")]
@@ -167,14 +167,14 @@ const LIMITS: [Words; 6] = [
 /// The page.
 pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Page<GatePage>, Problem> {
     let chrome = visitor.chrome(&app, Section::Settings, "Gate policy", None).await?;
-    let policy = app.call(|desk| desk.policy()).await?;
-    let groups = groups(&policy);
-    let Policy { file, has_file, .. } = policy;
+    let file = config_file(&app.board);
+    let has_file = file.as_ref().is_some_and(|file| std::path::Path::new(file).is_file());
+    let groups = groups(&app.board.settings().shown);
     Ok(Page(GatePage { chrome, tab: Tab::Gate, groups, file, has_file }))
 }
 
-fn groups(policy: &Policy) -> Vec<Group> {
-    let group = |name, words: &[Words]| Group { name, rows: words.iter().map(|words| row(words, policy)).collect() };
+fn groups(shown: &[Shown]) -> Vec<Group> {
+    let group = |name, words: &[Words]| Group { name, rows: words.iter().map(|words| row(words, shown)).collect() };
     vec![
         group("Rounds and agents", &ROUNDS),
         group("Verdict", &VERDICT),
@@ -184,13 +184,13 @@ fn groups(policy: &Policy) -> Vec<Group> {
     ]
 }
 
-fn row(&(key, name, meaning, unset, example): &Words, policy: &Policy) -> Row {
-    let set = policy.values.iter().filter(|set| set.key == key);
+fn row(&(key, name, meaning, unset, example): &Words, shown: &[Shown]) -> Row {
+    let set = shown.iter().filter(|set| set.key == key);
     let values: Vec<(String, String)> =
-        set.map(|SetValue { value, source: from, .. }| (value.clone(), source(from).to_owned())).collect();
+        set.map(|Shown { value, source: from, .. }| (value.clone(), source(from).to_owned())).collect();
     let (table, field) = key.split_once('.').unwrap_or(("review", key));
-    let shown = values.last().map_or(example, |(value, _)| value.as_str());
-    let snippet = format!("[{table}]\n{field} = {shown}");
+    let current = values.last().map_or(example, |(value, _)| value.as_str());
+    let snippet = format!("[{table}]\n{field} = {current}");
     Row { key, name, meaning, values, unset, snippet, in_repository: table != "pipeline" }
 }
 
@@ -198,13 +198,13 @@ fn row(&(key, name, meaning, unset, example): &Words, policy: &Policy) -> Row {
 mod tests {
     use super::*;
 
-    fn policy(values: &[(&str, &str, &str)]) -> Policy {
-        let value = |(key, value, source): &(&str, &str, &str)| SetValue {
+    fn settings(values: &[(&str, &str, &str)]) -> Vec<Shown> {
+        let value = |(key, value, source): &(&str, &str, &str)| Shown {
             key: (*key).to_owned(),
             value: (*value).to_owned(),
             source: (*source).to_owned(),
         };
-        Policy { values: values.iter().map(value).collect(), file: None, has_file: false }
+        values.iter().map(value).collect()
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn every_example_is_a_configuration_that_can_be_used() {
-        let all = groups(&policy(&[]));
+        let all = groups(&settings(&[]));
         for row in all.iter().flat_map(|group| &group.rows) {
             let folder = tempfile::tempdir().unwrap();
             std::fs::create_dir(folder.path().join("tollgate")).unwrap();
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_snippet_has_the_value_of_now() {
-        let rows = groups(&policy(&[("pipeline.rounds", "2", "--flag"), ("pipeline.rounds", "1", "default")]));
+        let rows = groups(&settings(&[("pipeline.rounds", "2", "--flag"), ("pipeline.rounds", "1", "default")]));
         assert_eq!(rows[0].rows[0].snippet, "[pipeline]\nrounds = 1");
         let sources: Vec<&str> = rows[0].rows[0].values.iter().map(|(_, source)| source.as_str()).collect();
         assert_eq!(sources, ["--flag", "the default"]);

@@ -6,14 +6,15 @@ use tollgate_engine::board::iso;
 use tollgate_engine::forge::app_registration::{AppRecord, PERMISSIONS, Permission};
 use tollgate_engine::store::pulls::FailingPull;
 
-use crate::desk::github::AppState;
+use crate::app::Shared;
+use crate::github_app::AppState;
 use crate::pages::Page;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::markup::Markup;
 use crate::pages::settings::{Tab, with_code};
 use crate::pages::words;
 use crate::problem::Problem;
-use crate::routes::Shared;
+use crate::routes::github;
 
 #[derive(Template)]
 #[template(path = "settings_github.html")]
@@ -57,11 +58,11 @@ impl TroubledRow {
 /// The page.
 pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Page<GithubPage>, Problem> {
     let chrome = visitor.chrome(&app, Section::Settings, "GitHub", None).await?;
-    let state = app.call(|desk| desk.app_state()).await?;
+    let state = github::state(&app).await?;
     let problem = state.problem.as_ref();
     let problem = problem.map(|it| (with_code(&it.message), it.hint.as_deref().map(with_code)));
     let app = state.app.clone().map(|card| (card.clone(), card.install_url()));
     let site = state.app.as_ref().map_or(state.url.as_str(), |card| card.url.as_str());
-    let troubled = state.troubled.iter().map(|one| TroubledRow::of(one, site)).collect();
+    let troubled = state.failing.iter().map(|one| TroubledRow::of(one, site)).collect();
     Ok(Page(GithubPage { chrome, tab: Tab::Github, state, app, problem, permissions: &PERMISSIONS, troubled }))
 }

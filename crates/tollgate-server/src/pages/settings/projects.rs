@@ -3,12 +3,12 @@
 use askama::Template;
 use axum::extract::State;
 
-use crate::desk::setup::Overview;
+use crate::app::Shared;
+use crate::pages::home::Overview;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::settings::Tab;
 use crate::pages::{Page, home, words};
 use crate::problem::Problem;
-use crate::routes::Shared;
 
 /// Broken features that are named; more are only counted.
 const MAX_BROKEN: usize = 20;
@@ -26,7 +26,7 @@ pub(crate) struct ProjectsPage {
 /// The page.
 pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Page<ProjectsPage>, Problem> {
     let chrome = visitor.chrome(&app, Section::Settings, "Projects", None).await?;
-    let projects = app.call(|desk| desk.overview()).await?;
+    let projects = app.call(Overview::read_all).await?;
     let has_demo = projects.iter().any(|overview| overview.is_demo);
     Ok(Page(ProjectsPage { chrome, tab: Tab::Projects, projects, has_demo, max_broken: MAX_BROKEN }))
 }

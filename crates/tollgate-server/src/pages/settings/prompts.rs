@@ -7,16 +7,19 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 use tollgate_core::prompt::template::VARIABLES;
+use tollgate_engine::board::{Board, Refused};
+use tollgate_engine::store::board::ReviewedRow;
 
-use crate::desk::prompt::MAX_CHARS;
-use crate::desk::setup::{Example, Level, UsedPrompt};
-use crate::desk::{ProjectId, Prompt, PromptsInForce};
+use crate::app::{ProjectId, Shared};
 use crate::extract::Query;
 use crate::pages::layout::{self, Chrome, Link, Section, Visitor};
 use crate::pages::settings::Tab;
 use crate::pages::{Page, words};
-use crate::problem::Problem;
-use crate::routes::Shared;
+use crate::problem::{Kind, Problem};
+use crate::view::prompt::{Level, MAX_CHARS, Prompt, PromptsBody, UsedPrompt};
+
+/// The most features to choose from.
+const MAX_EXAMPLES: usize = 50;
 
 #[derive(Template)]
 #[template(path = "settings_prompts.html")]
@@ -26,7 +29,7 @@ pub(crate) struct PromptsPage {
     /// The project whose prompts these are; none for those of all.
     project: Option<Link>,
     fields: [Field; 2],
-    examples: Vec<Example>,
+    examples: Vec<ReviewedRow>,
     notes: Vec<String>,
     variables: [&'static str; 4],
     max_chars: usize,
@@ -59,7 +62,7 @@ enum Mode {
 /// Which prompts are wanted.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Wanted {
-    project: Option<ProjectId>,
+    project: Option<u64>,
 }
 
 /// The page.
@@ -68,9 +71,15 @@ pub(crate) async fn page(
     visitor: Visitor,
     Query(wanted): Query<Wanted>,
 ) -> Result<Page<PromptsPage>, Problem> {
-    let chrome = visitor.chrome(&app, Section::Settings, "Prompts", wanted.project).await?;
-    let id = wanted.project;
-    let (prompts, examples) = app.call(move |desk| Ok((desk.prompts(id)?, desk.examples(id)?))).await?;
+    let id = wanted.project.map(ProjectId::try_from).transpose();
+    let id = id.map_err(|_| Problem::new(Kind::NotFound, "there is no such project"))?;
+    let chrome = visitor.chrome(&app, Section::Settings, "Prompts", id).await?;
+    let read = move |board: &Board| {
+        id.map(|id| board.project(id)).transpose()?;
+        let examples = board.database().reviewed(id, MAX_EXAMPLES)?;
+        Ok::<_, Refused>((PromptsBody::read(board, id)?, examples))
+    };
+    let (prompts, examples) = app.call(read).await?;
     let project = chrome.project.clone();
     let fields = fields(&prompts, project.as_ref());
     let notes = prompts.notes;
@@ -86,7 +95,7 @@ pub(crate) async fn page(
     }))
 }
 
-fn fields(prompts: &PromptsInForce, project: Option<&Link>) -> [Field; 2] {
+fn fields(prompts: &PromptsBody, project: Option<&Link>) -> [Field; 2] {
     let field = |own: &Option<Prompt>, used: &UsedPrompt| {
         let mode = match own {
             None if project.is_some() => Mode::Inherit,
@@ -95,7 +104,7 @@ fn fields(prompts: &PromptsInForce, project: Option<&Link>) -> [Field; 2] {
         };
         (mode, used.value.clone(), from(used.level, project))
     };
-    let own = &prompts.own;
+    let own = &prompts.code_review;
     let (mode, shown, origin) = field(&own.review_system_prompt, &prompts.used.review_system_prompt);
     let system = Field {
         key: "reviewSystemPrompt",
@@ -132,20 +141,18 @@ fn from(level: Level, project: Option<&Link>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::Prompts;
-    use crate::desk::setup::UsedPrompts;
+    use crate::view::prompt::{PromptDefaults, Prompts, UsedPrompts};
 
     #[track_caller]
     fn check(own: Option<bool>, level: Level, in_project: bool, expected: (Mode, &str)) {
         let project = in_project.then(|| Link { id: 1, name: "Shop".to_owned() });
         let used = UsedPrompt { level, value: "text".to_owned() };
-        let prompts = PromptsInForce {
-            own: Prompts {
+        let prompts = PromptsBody {
+            code_review: Prompts {
                 review_system_prompt: own.map(|enabled| Prompt { enabled, value: "text".to_owned() }),
                 review_prompt_template: None,
             },
-            default_system: String::new(),
-            default_template: String::new(),
+            defaults: PromptDefaults { review_system_prompt: "", review_prompt_template: "" },
             notes: Vec::new(),
             revision: 1,
             used: UsedPrompts { review_system_prompt: used.clone(), review_prompt_template: used },

@@ -1,4 +1,4 @@
-//! What is said to whoever delivers something that is not taken.
+//! Error responses to deliveries.
 
 use axum::http::HeaderMap;
 

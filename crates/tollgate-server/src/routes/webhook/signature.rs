@@ -52,7 +52,7 @@ fn named(headers: &HeaderMap, header: &str, is_plain: fn(u8) -> bool) -> Option<
     ((1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_plain)).then(|| name.to_owned())
 }
 
-/// The value of a header that is there once; of two nobody knows which is meant.
+/// The value of a header that occurs once; a duplicate is ambiguous.
 fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).into_iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_github_signs_fits_and_nothing_else_does() {
+    fn signatures_of_github_match_and_no_others() {
         assert!(check(&[(SIGNATURE, GOOD)], SECRET, BODY));
         assert!(check(&[(SIGNATURE, &GOOD.to_uppercase().replace("SHA", "sha"))], SECRET, BODY));
         let with = |value: &str| check(&[(SIGNATURE, value)], SECRET, BODY);

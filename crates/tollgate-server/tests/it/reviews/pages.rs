@@ -39,7 +39,7 @@ fn text(markup: &str) -> String {
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// What is between two texts of a page.
+/// The text between two texts of a page.
 fn part<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
     let start = page.find(from).unwrap_or_else(|| panic!("no {from} in {page}"));
     let length = page[start..].find(to).unwrap_or_else(|| panic!("no {to} in {page}"));
@@ -122,7 +122,7 @@ fn a_list_that_fits_nothing_offers_to_clear_the_filters() {
         Clear all
         ");
         assert_snapshot!(text(part(&page, "<div class=\"empty\">", "</div>")), @r"
-        No review fits
+        No matching reviews
         Remove a filter, or clear all of them.
         ");
         assert!(page.contains("href=\"/reviews?severity=High\""), "each filter can be taken away: {page}");
@@ -371,7 +371,7 @@ fn trends_are_drawn_and_told_as_tables() {
 }
 
 #[test]
-fn what_others_wrote_stays_text_on_every_page() {
+fn untrusted_text_is_escaped_on_every_page() {
     story(|| async {
         let real = Real::start();
         let mut odd = finding("x", Severity::High);

@@ -10,7 +10,7 @@ use tollgate_core::visible::visible;
 use tollgate_engine::board::{Refused, iso};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::board::{FeatureRow, TransitionRow};
-use tollgate_server::board::iteration_json;
+use tollgate_server::view::iteration_json;
 
 use super::BoardContext;
 use crate::cli::rules::DataFormat;

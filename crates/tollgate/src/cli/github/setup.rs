@@ -11,7 +11,7 @@ use tollgate_engine::config::{Layer, github};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::app_registration::{self, AppRecord};
 use tollgate_server::access::token::{self, Token};
-use tollgate_server::board::{BoardDesk, BoardLog};
+use tollgate_server::events::BoardLog;
 use tollgate_server::{Limits, ServerConfig};
 
 use super::super::{CliContext, Exit, StoreArgs, board, failure, output};
@@ -47,6 +47,7 @@ pub(crate) fn run(context: &CliContext, args: Args, store: &StoreArgs) -> Result
         listen: address(args.listen.as_deref())?,
         limits: Limits { goodbye: Duration::from_secs(1), ..Limits::default() },
         token_file: Some(token_file.clone()),
+        organization: args.org,
         ..ServerConfig::new(token.clone())
     };
     let shutdown = CancellationToken::new();
@@ -56,11 +57,10 @@ pub(crate) fn run(context: &CliContext, args: Args, store: &StoreArgs) -> Result
     // An unreadable app file counts as absent: it is not the app that is about to be created.
     let before = app_registration::kept(&data).ok().flatten();
     let watch = Watch { data, before, shutdown: shutdown.clone() };
-    let desk = Arc::new(BoardDesk::new(board.clone()).for_organization(args.org));
     let log = Arc::new(BoardLog::new(board.database().clone()));
     let watching = std::thread::spawn(move || watch.run());
     let ready = |address: SocketAddr| greet(address, &token, &token_file);
-    let served = tollgate_server::serve(config, desk, log, ready, shutdown.clone());
+    let served = tollgate_server::serve(config, board, log, ready, shutdown.clone());
     shutdown.cancel();
     let made = watching.join().unwrap_or_default();
     served?;

@@ -1,7 +1,7 @@
-//! The app that this server is at GitHub, as long as the server runs.
+//! The GitHub task of a server: connects the GitHub App and runs the worker of its pull requests.
 //!
-//! One thread waits until there is an app (somebody may be making it just now), learns what it is called, has deliveries
-//! taken, and works on what they ask. An app that was there from the start and lacks something is a reason not to start.
+//! One thread waits until an app is registered, fetches its name, opens the webhook and processes the jobs of deliveries.
+//! An app that is incomplete at the start keeps the server from starting.
 
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -17,50 +17,49 @@ use tollgate_engine::forge::github::App;
 use tollgate_engine::forge::host::{HostError, HostErrorKind, Secret};
 use tollgate_engine::pulls::{Log, Pulls, Runner, Site};
 use tollgate_engine::store::Signal;
-use tollgate_server::board::BoardDesk;
-use tollgate_server::desk::deliveries::{Hook, Wire};
 use tollgate_server::mcp::Connect;
+use tollgate_server::webhook::{Hook, Webhook, WebhookState};
 
 use super::super::{doctor, failure, mcp};
 use super::{Clock, WORK_ENDS};
 
-/// How often it is looked whether there is an app by now.
+/// How often a registration is looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
-/// How long to wait before GitHub is asked again who we are, at first and at most.
+/// The backoff of the request for the name of the app: first and longest pause.
 const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 
-/// The app that is set up; `None` when there is none.
+/// The registered app; `None` when there is none.
 pub(crate) fn find(board: &Board) -> Result<Option<RegisteredApp>, Failure> {
     let home = board.home();
     app_registration::find(&board.settings().github, &home.data, &home.variables)
 }
 
-/// Where the app is, once there is one: whoever acts in its name shares its tokens and its limits.
+/// The connected app, once there is one; all users share its tokens and rate limits.
 #[derive(Clone, Default)]
-pub(crate) struct Seat(Arc<OnceLock<Seated>>);
+pub(crate) struct AppSlot(Arc<OnceLock<LoadedApp>>);
 
-struct Seated {
+struct LoadedApp {
     /// Where GitHub is.
     url: String,
     app: App,
 }
 
-impl Seat {
-    /// Takes the seat for an app; who sits there already stays.
+impl AppSlot {
+    /// Connects an app; an app that is connected already stays.
     pub(crate) fn take(&self, own: &RegisteredApp, github: &Github) -> Result<App, Failure> {
-        if let Some(seated) = self.0.get() {
-            return Ok(seated.app.clone());
+        if let Some(loaded) = self.0.get() {
+            return Ok(loaded.app.clone());
         }
         let app = doctor::github::connect(own, github)?;
-        Ok(self.0.get_or_init(|| Seated { url: own.card.url.clone(), app }).app.clone())
+        Ok(self.0.get_or_init(|| LoadedApp { url: own.card.url.clone(), app }).app.clone())
     }
 
     /// The way to code hosts: in the name of the app where there is one, so that its marks are ours; with the token of the
     /// environment elsewhere.
     pub(super) fn connect(&self, settings: &Settings) -> Connect {
-        let (seat, with_token) = (self.clone(), mcp::connect(settings));
-        Arc::new(move |pull: &PullRef| match seat.0.get().filter(|seated| seated.url == pull.host) {
-            Some(Seated { app, .. }) => {
+        let (slot, with_token) = (self.clone(), mcp::connect(settings));
+        Arc::new(move |pull: &PullRef| match slot.0.get().filter(|loaded| loaded.url == pull.host) {
+            Some(LoadedApp { app, .. }) => {
                 let installation = app.installation_of(&pull.repo).map_err(|error| not_there(error, pull))?;
                 Ok(Some(app.host(installation, &pull.repo)))
             }
@@ -77,19 +76,19 @@ fn not_there(error: HostError, pull: &PullRef) -> Failure {
     }
 }
 
-/// Sees to the app until the end.
-pub(super) struct Tender {
+/// The GitHub task.
+pub(super) struct GithubTask {
     pub(super) board: Board,
-    /// Where deliveries are taken; a worker takes none.
-    pub(super) desk: Option<Arc<BoardDesk>>,
+    /// The webhook; a worker has none.
+    pub(super) webhook: Option<Arc<Webhook>>,
     pub(super) clock: Clock,
     /// False when another process does the work.
     pub(super) does_work: bool,
-    pub(super) seat: Seat,
+    pub(super) slot: AppSlot,
     pub(super) until: CancellationToken,
 }
 
-impl Tender {
+impl GithubTask {
     /// Begins, on a thread of its own.
     pub(super) fn start(self) -> Result<JoinHandle<()>, Failure> {
         let thread = std::thread::Builder::new().name("github".to_owned());
@@ -98,15 +97,15 @@ impl Tender {
 
     fn run(&self) {
         let Some(own) = self.wait_for_app() else { return };
-        let app = match self.seat.take(&own, &self.board.settings().github) {
+        let app = match self.slot.take(&own, &self.board.settings().github) {
             Ok(app) => app,
             Err(failure) => return self.clock.say(&format!("pull requests are not reviewed: {}", failure.message)),
         };
         let Some(mention) = self.learn_name(&own, &app) else { return };
-        if let Some(desk) = &self.desk {
+        if let Some(webhook) = &self.webhook {
             let secrets = own.secrets.iter().map(Secret::expose);
             let Some(hook) = Hook::new(secrets, &mention) else { return };
-            desk.set_wire(Wire::Open(Arc::new(hook)));
+            webhook.set(WebhookState::Ready(Arc::new(hook)));
         }
         let (id, url) = (own.card.id, &own.card.url);
         self.clock.say(&format!("pull requests are reviewed as @{mention}, GitHub App {id} at {url}"));
@@ -115,7 +114,7 @@ impl Tender {
         }
     }
 
-    /// Does what deliveries ask, until the end.
+    /// Runs the worker of pull requests until shutdown.
     fn work(&self, own: &RegisteredApp, app: App) {
         let clock = self.clock;
         let tell: Log = Arc::new(move |message: &str| clock.say(message));
@@ -131,10 +130,10 @@ impl Tender {
         match pulls.and_then(|pulls| Runner::start(&pulls, tell)) {
             Ok(runner) => {
                 while self.waits(LOOK_EVERY) {}
-                // What is left is tidied up at the next start.
+                // Unfinished work is cleaned up at the next start.
                 runner.stop(WORK_ENDS);
             }
-            Err(failure) => clock.say(&format!("nobody works on pull requests: {}", failure.message)),
+            Err(failure) => clock.say(&format!("pull requests are not processed: {}", failure.message)),
         }
     }
 
@@ -144,7 +143,7 @@ impl Tender {
             match find(&self.board) {
                 Ok(Some(own)) => return Some(own),
                 Ok(None) => {}
-                // Said once, however often it is looked.
+                // Logged once, however often the registration is read.
                 Err(failure) if told.as_ref() == Some(&failure) => {}
                 Err(failure) => {
                     self.clock.say(&format!("the GitHub App cannot be used: {}", failure.message));
@@ -157,19 +156,19 @@ impl Tender {
         }
     }
 
-    /// What people call us, which GitHub knows when nobody here does.
+    /// The name of the app, from its record or from GitHub.
     fn learn_name(&self, own: &RegisteredApp, app: &App) -> Option<String> {
         if let Some(slug) = &own.card.slug {
             return Some(slug.clone());
         }
-        if let Some(desk) = &self.desk {
-            desk.set_wire(Wire::NotYet);
+        if let Some(webhook) = &self.webhook {
+            webhook.set(WebhookState::Starting);
         }
         let (mut pause, longest) = ASK_AGAIN;
         loop {
             match app.me() {
                 Ok(me) => return Some(me.mention),
-                Err(error) => self.clock.say(&format!("GitHub does not say who we are, and is asked again: {error}")),
+                Err(error) => self.clock.say(&format!("fetching the name of the GitHub App failed; retrying: {error}")),
             }
             if !self.waits(pause) {
                 return None;
@@ -178,7 +177,7 @@ impl Tender {
         }
     }
 
-    /// Waits for a while; false when the end came first.
+    /// Waits for a while; false at shutdown.
     fn waits(&self, pause: Duration) -> bool {
         Arc::new(Signal::default()).wait_unless_cancelled(0, pause, &self.until);
         !self.until.is_cancelled()

@@ -9,7 +9,7 @@ use tollgate_core::pull::PullRef;
 use tollgate_engine::forge::github::{Address, App, AppSettings};
 use tollgate_engine::forge::host::Secret;
 use tollgate_engine::store::Location;
-use tollgate_server::mcp::{Folders, Mcp, Means};
+use tollgate_server::mcp::{AllowedRoots, Mcp, ToolContext};
 
 use super::http::way;
 use super::{Agent, Listener, SUMMARY, story};
@@ -84,9 +84,9 @@ fn without_app_and_token_an_agent_is_told_what_is_missing() {
 
 /// Tools as a process of its own has them: nothing is shared with others.
 fn process(desk: &Desk, github: &FakeGithub) -> Mcp {
-    let folders = Folders::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
+    let folders = AllowedRoots::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
     let store = Location::File(desk.path("data/tollgate/tollgate.db"));
-    let means = Means::in_folders(desk.board().home().clone(), store, folders);
+    let context = ToolContext::in_roots(desk.board().home().clone(), store, folders);
     let settings = AppSettings {
         address: Address::parse(&github.url(), None).unwrap(),
         app_id: github.app_id(),
@@ -99,7 +99,7 @@ fn process(desk: &Desk, github: &FakeGithub) -> Mcp {
         let installation = app.installation_of(&pull.repo).map_err(|error| error.into_failure())?;
         Ok(Some(app.host(installation, &pull.repo)))
     };
-    Mcp::new(means.connecting(Arc::new(connect), Vec::new()))
+    Mcp::new(context.connecting(Arc::new(connect), Vec::new()))
 }
 
 #[test]

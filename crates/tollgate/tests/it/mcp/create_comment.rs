@@ -13,7 +13,7 @@ use tollgate_engine::forge::host::{
     Permission, PostedReview, Pull, PullCommit, Secret, Thread,
 };
 use tollgate_engine::store::Location;
-use tollgate_server::mcp::{Folders, Mcp, Means};
+use tollgate_server::mcp::{AllowedRoots, Mcp, ToolContext};
 
 use super::stdio::Session;
 use super::{SUMMARY, story};
@@ -126,12 +126,12 @@ fn desk() -> Desk {
 /// Tools that reach a wall.
 fn tools(desk: &Desk, wall: &Arc<Wall>) -> Mcp {
     let board = desk.board();
-    let folders = Folders::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
-    let means =
-        Means::in_folders(board.home().clone(), Location::File(desk.path("data/tollgate/tollgate.db")), folders);
+    let folders = AllowedRoots::new(&desk.path("project"), &Vec::<PathBuf>::new()).unwrap();
+    let context =
+        ToolContext::in_roots(board.home().clone(), Location::File(desk.path("data/tollgate/tollgate.db")), folders);
     let wall = Arc::clone(wall);
     let connect = Arc::new(move |_: &PullRef| Ok(Some(Arc::clone(&wall) as Arc<dyn Host>)));
-    Mcp::new(means.connecting(connect, vec![Repo::parse("upstream/b").unwrap()]))
+    Mcp::new(context.connecting(connect, vec![Repo::parse("upstream/b").unwrap()]))
 }
 
 fn create(mcp: &Mcp, body: &str) -> Value {

@@ -9,7 +9,7 @@ use rmcp::ServerHandler as _;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 use tollgate_engine::store::Location;
-use tollgate_server::mcp::{Folders, Mcp, Means};
+use tollgate_server::mcp::{AllowedRoots, Mcp, ToolContext};
 
 use super::{BAD, check_promised};
 use crate::desk::Desk;
@@ -79,8 +79,8 @@ const HOSTILE: [&str; 24] = [
 /// Tools in a project beside which nothing may change.
 fn tools(desk: &Desk) -> Mcp {
     std::fs::write(desk.path("project/b.js"), BAD).unwrap();
-    let folders = Folders::new(&desk.path("project"), &[]).unwrap();
-    Mcp::new(Means::in_folders(
+    let folders = AllowedRoots::new(&desk.path("project"), &[]).unwrap();
+    Mcp::new(ToolContext::in_roots(
         desk.board().home().clone(),
         Location::File(desk.path("data/tollgate/tollgate.db")),
         folders,

@@ -58,7 +58,7 @@ fn a_feature_is_added_with_all_that_belongs_to_it_and_nothing_typed_is_lost() {
     browser.sees("Say what is wanted.");
     assert_eq!(browser.string("document.activeElement.id"), "add-description", "the focus is where something is wrong");
     browser.fill(textbox("Title"), "Sign in");
-    browser.fill(textbox("What is wanted"), "People sign in.\n- passwords have 8 characters\n- errors must be kind");
+    browser.fill(textbox("Description"), "People sign in.\n- passwords have 8 characters\n- errors must be kind");
     browser.until("document.querySelectorAll('#criteria li').length === 2");
     browser.sees("errors must be kind");
     browser.choose(css("#add-priority"), "High");
@@ -180,7 +180,7 @@ fn filters_are_kept_in_the_url() {
     let browser = site.on_board();
     browser.fill(css("#q"), "log");
     browser.until(&format!("{TITLES} === 'Log in|Log out'"));
-    browser.sees("2 of 3 features fit");
+    browser.sees("2 of 3 features match");
     browser.choose(css("#priority"), "High");
     browser.until(&format!("{TITLES} === 'Log in'"));
     assert_eq!(browser.place(), format!("{}?q=log&priority=1", site.board()));
@@ -193,12 +193,12 @@ fn filters_are_kept_in_the_url() {
     site.create(&json!({ "title": "Log more", "description": "x", "priority": 1 }));
     browser.until(&format!("{TITLES} === 'Log in|Log more'"));
     browser.fill(css("#q"), "nothing like it");
-    browser.sees("No feature fits");
+    browser.sees("No matching features");
     browser.click(css(".empty a"));
     browser.until(&format!("{TITLES}.split('|').length === 5"));
     assert_eq!(browser.place(), site.board());
     browser.back();
-    browser.sees("No feature fits");
+    browser.sees("No matching features");
     browser.choose(css("#status"), "Verified");
     browser.until("document.querySelectorAll('.column').length === 1");
 }

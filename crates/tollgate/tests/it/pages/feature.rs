@@ -147,7 +147,7 @@ fn a_finding_is_dismissed_taken_back_and_dismissed_again_and_then_the_review_pas
     ada.until("document.querySelector('#part-changes .finding.dismissed') === null");
     dismiss("It is ours, really.");
     ada.press("u");
-    ada.sees("No finding fits the filter.");
+    ada.sees("No matching findings.");
     assert!(ada.place().contains("open=1"), "{}", ada.place());
     ada.press("u");
     ada.press("r");
@@ -169,7 +169,7 @@ fn findings_are_filtered_copied_and_taken_away() {
     let (_site, _, browser) = rejected();
     browser.value("document.querySelector('details.find').open = true");
     browser.choose(css("#filter-severity"), "warning");
-    browser.sees("No finding fits the filter.");
+    browser.sees("No matching findings.");
     assert!(browser.place().contains("severity=warning"), "{}", browser.place());
     browser.click(link("Clear"));
     browser.until("document.querySelectorAll('#part-findings .fi').length === 1");

@@ -58,7 +58,7 @@ fn reviews_are_searched_and_filtered_in_the_address() {
     browser.sees_no_more("Evaluate what users write");
     browser.choose(role("combobox", "From"), "pull request");
     browser.until("location.search.includes('origin=pull-request')");
-    browser.sees("No review fits");
+    browser.sees("No matching reviews");
     browser.click(link("clear all of them"));
     browser.sees("Showing 4 of 4");
     browser.choose(role("combobox", "Order"), "most findings");

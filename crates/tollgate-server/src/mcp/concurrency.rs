@@ -27,20 +27,20 @@ pub(super) enum Weight {
 
 /// The turns of all clients.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct Concurrency {
     light: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
     n_waiting: AtomicUsize,
 }
 
-impl Default for Turns {
+impl Default for Concurrency {
     fn default() -> Self {
         let (light, heavy) = (Semaphore::new(CALLS - REVIEWS), Semaphore::new(REVIEWS));
         Self { light: Arc::new(light), heavy: Arc::new(heavy), n_waiting: AtomicUsize::new(0) }
     }
 }
 
-impl Turns {
+impl Concurrency {
     /// Waits for a turn, unless too many do or it is not wanted any more. The turn ends when it is dropped.
     pub(super) async fn take(
         &self,
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn reviews_wait_for_reviews_and_hold_nobody_else_up() {
-        let (turns, cancel) = (Turns::default(), CancellationToken::new());
+        let (turns, cancel) = (Concurrency::default(), CancellationToken::new());
         let now = |weight| turns.take(weight, &cancel).now_or_never();
         let held: Vec<_> = (0..REVIEWS).map(|_| now(Weight::Heavy).unwrap().unwrap()).collect();
         assert!(now(Weight::Heavy).is_none());
@@ -95,8 +95,8 @@ mod tests {
     }
 
     #[test]
-    fn who_would_wait_behind_too_many_is_told_so() {
-        let (turns, cancel) = (Turns::default(), CancellationToken::new());
+    fn a_call_behind_a_full_queue_is_refused() {
+        let (turns, cancel) = (Concurrency::default(), CancellationToken::new());
         let held: Vec<_> =
             (0..REVIEWS).map(|_| turns.take(Weight::Heavy, &cancel).now_or_never().unwrap().unwrap()).collect();
         let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(turns.take(Weight::Heavy, &cancel))).collect();
@@ -110,8 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_want_it_any_more_leaves_the_queue() {
-        let (turns, cancel) = (Turns::default(), CancellationToken::new());
+    fn a_cancelled_call_leaves_the_queue() {
+        let (turns, cancel) = (Concurrency::default(), CancellationToken::new());
         let _held: Vec<_> =
             (0..REVIEWS).map(|_| turns.take(Weight::Heavy, &cancel).now_or_never().unwrap().unwrap()).collect();
         cancel.cancel();

@@ -1,4 +1,4 @@
-//! Forgets what is older than it is kept, beside all other work.
+//! Retention: deletes expired rows in the background.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -12,20 +12,20 @@ use tollgate_engine::store::Signal;
 use super::Clock;
 use crate::cli::failure;
 
-/// How often it is looked for what is old.
+/// How often expired rows are deleted.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// Forgets what is old, until the end.
+/// Deletes expired rows until shutdown.
 pub(super) fn start(board: &Board, clock: Clock, until: &CancellationToken) -> Result<JoinHandle<()>, Failure> {
     let (board, until) = (board.clone(), until.clone());
     let thread = std::thread::Builder::new().name("retention".to_owned());
     let work = move || {
         while !until.is_cancelled() {
             let kept = board.settings().retention;
-            // Whoever writes waits for no more than one small piece.
+            // Other writers wait for one small batch at most.
             let forgotten = board.database().forget(&kept, board.database().now_ms(), || !until.is_cancelled());
             if let Err(failure) = forgotten {
-                clock.say(&format!("what is old could not be forgotten: {}", failure.message));
+                clock.say(&format!("deleting expired rows failed: {}", failure.message));
             }
             Arc::new(Signal::default()).wait_unless_cancelled(0, EVERY, &until);
         }

@@ -1,4 +1,4 @@
-//! Open connections, and the eviction of idle ones when there are too many.
+//! Open connections, and which one is closed when there are too many.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The connections that are open, by age.
+/// Open connections, by age.
 #[derive(Debug)]
 pub(crate) struct Connections {
     most: usize,
@@ -30,25 +30,25 @@ struct Slot {
     evicted: Notify,
 }
 
-/// A connection's place, given back when it is dropped.
+/// An open connection; its slot is released on drop.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct Connection {
     connections: Arc<Connections>,
     number: u64,
     slot: Arc<Slot>,
 }
 
-/// An activity of a connection; while it exists, the connection is not evicted.
+/// A request in progress: while it exists, its connection is not closed for another one.
 #[derive(Debug)]
-pub(crate) struct Busy(Arc<Held>);
+pub(crate) struct Busy(Arc<Connection>);
 
 impl Connections {
     pub(crate) fn new(most: usize) -> Self {
         Self { most, open: Mutex::default(), one_gone: Notify::new(), cut: CancellationToken::new() }
     }
 
-    /// A place for a new connection, taken from the oldest that does nothing if it has to be.
-    pub(super) fn admit(self: &Arc<Self>) -> Option<Arc<Held>> {
+    /// Admits a new connection; at the bound the oldest idle one is closed for it.
+    pub(crate) fn admit(self: &Arc<Self>) -> Option<Arc<Connection>> {
         let mut open = self.lock();
         if open.slots.len() >= self.most {
             let victim = open.oldest_idle()?;
@@ -59,16 +59,16 @@ impl Connections {
         let (number, slot) = (open.next, Arc::<Slot>::default());
         open.next += 1;
         open.slots.insert(number, Arc::clone(&slot));
-        Some(Arc::new(Held { connections: Arc::clone(self), number, slot }))
+        Some(Arc::new(Connection { connections: Arc::clone(self), number, slot }))
     }
 
-    /// How many are open.
+    /// The number of open connections.
     pub(crate) fn count(&self) -> usize {
         self.lock().slots.len()
     }
 
-    /// Waits until none is open.
-    pub(super) async fn all_gone(&self) {
+    /// Waits until all are closed.
+    pub(crate) async fn all_gone(&self) {
         loop {
             let gone = self.one_gone.notified();
             if self.count() == 0 {
@@ -78,8 +78,8 @@ impl Connections {
         }
     }
 
-    /// Cuts off all that are left.
-    pub(super) fn cut(&self) {
+    /// Closes all that are left.
+    pub(crate) fn cut(&self) {
         self.cut.cancel();
     }
 
@@ -89,7 +89,7 @@ impl Connections {
 }
 
 impl Open {
-    /// The oldest that does nothing, those first who never showed a token.
+    /// The oldest idle connection, unauthenticated ones first.
     fn oldest_idle(&self) -> Option<u64> {
         let is_idle = |slot: &Slot| slot.n_busy.load(Ordering::Relaxed) == 0;
         let is_stranger = |slot: &Slot| is_idle(slot) && !slot.is_known.load(Ordering::Relaxed);
@@ -98,13 +98,13 @@ impl Open {
     }
 }
 
-impl Held {
-    /// Notes that a token was shown on this connection.
-    pub(crate) fn is_known(&self) {
+impl Connection {
+    /// Marks the connection as authenticated.
+    pub(crate) fn mark_known(&self) {
         self.slot.is_known.store(true, Ordering::Relaxed);
     }
 
-    /// Ends when the connection has to.
+    /// Resolves when the connection has to be closed.
     pub(crate) async fn cut_off(&self) {
         tokio::select! {
             () = self.slot.evicted.notified() => {}
@@ -113,7 +113,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Connection {
     fn drop(&mut self) {
         self.connections.lock().slots.remove(&self.number);
         self.connections.one_gone.notify_waiters();
@@ -121,12 +121,12 @@ impl Drop for Held {
 }
 
 impl Busy {
-    pub(crate) fn new(held: &Arc<Held>) -> Self {
-        held.slot.n_busy.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(held))
+    pub(crate) fn new(connection: &Arc<Connection>) -> Self {
+        connection.slot.n_busy.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(connection))
     }
 
-    /// Ends when the connection has to.
+    /// Resolves when the connection has to be closed.
     pub(crate) async fn cut_off(&self) {
         self.0.cut_off().await;
     }
@@ -144,19 +144,19 @@ mod tests {
 
     use super::*;
 
-    fn is_cut_off(held: &Held) -> bool {
-        held.cut_off().now_or_never().is_some()
+    fn is_cut_off(connection: &Connection) -> bool {
+        connection.cut_off().now_or_never().is_some()
     }
 
     #[test]
-    fn strangers_go_first_then_the_oldest_and_never_one_that_is_busy() {
+    fn unauthenticated_connections_are_closed_first_then_the_oldest_never_busy_ones() {
         let connections = Arc::new(Connections::new(3));
         let [known, stranger, busy] = [(); 3].map(|()| connections.admit().unwrap());
-        known.is_known();
+        known.mark_known();
         let work = Busy::new(&busy);
         let fourth = connections.admit().unwrap();
         assert!(is_cut_off(&stranger) && !is_cut_off(&known) && !is_cut_off(&busy));
-        fourth.is_known();
+        fourth.mark_known();
         let fifth = connections.admit().unwrap();
         assert!(is_cut_off(&known) && !is_cut_off(&fourth));
         let (_four, _five) = (Busy::new(&fourth), Busy::new(&fifth));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_given_back_once() {
+    fn a_slot_is_released_once() {
         let connections = Arc::new(Connections::new(1));
         let first = connections.admit().unwrap();
         let second = connections.admit().unwrap();
@@ -178,11 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn all_are_gone_when_the_last_is() {
+    fn waiting_ends_with_the_last_connection() {
         let connections = Arc::new(Connections::new(2));
-        let held = connections.admit().unwrap();
+        let connection = connections.admit().unwrap();
         assert!(connections.all_gone().now_or_never().is_none());
-        drop(held);
+        drop(connection);
         assert!(connections.all_gone().now_or_never().is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! Follows the events of the board and tells them as they come.
+//! Follows the events of the board and logs them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tollgate_engine::board::Board;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::board::EventRow;
 
-use super::{Clock, tale};
+use super::{Clock, event_log};
 use crate::cli::board;
 use crate::cli::demo::Demo;
 use crate::cli::output;
@@ -21,22 +21,22 @@ const RETRY: Duration = Duration::from_millis(200);
 /// How many events are read at once.
 const AT_ONCE: usize = 500;
 
-/// Tells what happens.
+/// Logs the events of a board.
 pub(super) struct Follower {
     pub(super) board: Board,
     pub(super) demo: Option<Demo>,
     pub(super) clock: Clock,
-    /// Cancelled when nothing more will happen.
+    /// Cancelled when no more events follow.
     pub(super) until: CancellationToken,
 }
 
 impl Follower {
-    /// Tells what happens after an event.
+    /// Logs all events after a sequence number.
     pub(super) fn run(self, from: u64) {
         let mut seq = from;
         let signal = self.board.database().event_signal();
         loop {
-            // Asked first, so that what happened before the end is still told.
+            // Read first, so that events before the end are still logged.
             let is_last = self.until.is_cancelled();
             let seen = signal.count();
             let is_told = self.tell(&mut seq).is_ok();
@@ -65,8 +65,8 @@ impl Follower {
     fn tell_one(&self, row: &EventRow) {
         let (Some(project), Some(feature)) = (row.event.project, &row.event.feature) else { return };
         let payload: Value = serde_json::from_str(&row.event.payload).unwrap_or_default();
-        let manner = if self.demo.is_some() { tale::Manner::Story } else { tale::Manner::Log };
-        if let Some(told) = tale::tell(&row.event.kind, &payload, manner) {
+        let detail = if self.demo.is_some() { event_log::Detail::Story } else { event_log::Detail::Log };
+        if let Some(told) = event_log::tell(&row.event.kind, &payload, detail) {
             output::say(&format!("{} {}{told}", self.clock.time(row.at_ms), self.name(project, feature)));
         }
         if let Some(demo) = &self.demo

@@ -1,7 +1,7 @@
-//! Who does the work of a server: the runner of the board, those who see to the app, and who tells what happens.
+//! The background tasks of a server: workers, the GitHub task, retention, and the event log.
 //!
-//! A server has a crew beside its pages, a worker is nothing else. When the end is asked for, agents and reviews are
-//! stopped, and what they had claimed is given back for the next one.
+//! A server has them besides its pages; `tollgate worker` is nothing else. At shutdown agents and reviews are stopped and
+//! their leases released.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -14,19 +14,19 @@ use tollgate_engine::board::Board;
 use tollgate_engine::board::runner::{Log, Runner};
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
-use tollgate_server::board::BoardDesk;
+use tollgate_server::webhook::Webhook;
 
-use super::github::{self, Seat, Tender};
-use super::{Clock, follow, forget};
+use super::github::{self, AppSlot, GithubTask};
+use super::{Clock, follower, retention};
 use crate::cli::demo::Demo;
 use crate::cli::failure;
 
-/// How long agents and reviews have to end.
+/// How long agents and reviews have to stop.
 pub(super) const WORK_ENDS: Duration = Duration::from_secs(6);
 
-/// Who works and how many at once, as the command line says it.
+/// The flags of workers: agent and concurrency.
 #[derive(clap::Args)]
-pub(crate) struct Hands {
+pub(crate) struct WorkerArgs {
     /// Who implements features, instead of `pipeline.agent` of the configuration
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -35,8 +35,8 @@ pub(crate) struct Hands {
     at_once: Option<u64>,
 }
 
-impl Hands {
-    /// The same as settings.
+impl WorkerArgs {
+    /// The flags as settings.
     pub(crate) fn layer(&self) -> Layer {
         let mut layer = Layer { source: "the command line".to_owned(), ..Layer::default() };
         layer.values.pipeline.agent.clone_from(&self.agent);
@@ -45,48 +45,48 @@ impl Hands {
     }
 }
 
-/// The seat of the app, and whether there is one. What is missing is said now, not when the first feature fails or the first
-/// delivery comes: an agent that nobody knows, an app without its key or its secret.
-pub(crate) fn be_seated(board: &Board) -> Result<(Seat, bool), Failure> {
+/// Loads the GitHub App into a slot, and tells whether there is one. An unknown agent, or an app without its key or its
+/// secret, is reported now, not at the first feature or delivery.
+pub(crate) fn load_app(board: &Board) -> Result<(AppSlot, bool), Failure> {
     if let Some(name) = &board.settings().pipeline.agent {
         board.settings().reviewer(name)?;
     }
     let own = github::find(board)?;
-    let seat = Seat::default();
+    let slot = AppSlot::default();
     if let Some(own) = &own {
-        // A key that is none is told of by those who see to the app.
-        let _ = seat.take(own, &board.settings().github);
+        // The GitHub task reports an invalid key.
+        let _ = slot.take(own, &board.settings().github);
     }
-    Ok((seat, own.is_some()))
+    Ok((slot, own.is_some()))
 }
 
-/// Everybody who works.
-pub(crate) struct Crew {
+/// The background tasks.
+pub(crate) struct BackgroundTasks {
     pub(crate) board: Board,
     pub(crate) clock: Clock,
     /// False when other processes do the work.
     pub(crate) does_work: bool,
     pub(crate) demo: Option<Demo>,
-    pub(crate) seat: Seat,
-    /// Where deliveries of GitHub are taken, if they are.
-    pub(crate) desk: Option<Arc<BoardDesk>>,
-    /// The end was asked for.
+    pub(crate) slot: AppSlot,
+    /// The webhook of the server, if there is one.
+    pub(crate) webhook: Option<Arc<Webhook>>,
+    /// Cancelled at shutdown.
     pub(crate) shutdown: CancellationToken,
-    /// Nothing more will happen.
+    /// Cancelled when no more events follow.
     told: CancellationToken,
     runner: Mutex<Option<Runner>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl Crew {
-    pub(crate) fn new(board: Board, clock: Clock, seat: Seat) -> Self {
+impl BackgroundTasks {
+    pub(crate) fn new(board: Board, clock: Clock, slot: AppSlot) -> Self {
         Self {
             board,
             clock,
             does_work: true,
             demo: None,
-            seat,
-            desk: None,
+            slot,
+            webhook: None,
             shutdown: CancellationToken::new(),
             told: CancellationToken::new(),
             runner: Mutex::default(),
@@ -94,11 +94,11 @@ impl Crew {
         }
     }
 
-    /// Begins to work, and to tell of it.
+    /// Starts all tasks.
     pub(crate) fn begin(&self) -> Result<(), Failure> {
         let from = self.board.database().last_seq()?;
-        let thread = std::thread::Builder::new().name("tale".to_owned());
-        let follower = follow::Follower {
+        let thread = std::thread::Builder::new().name("event-log".to_owned());
+        let follower = follower::Follower {
             board: self.board.clone(),
             demo: self.demo.clone(),
             clock: self.clock,
@@ -115,22 +115,22 @@ impl Crew {
         if let Some(demo) = &self.demo {
             demo.begin(&self.board)?;
         }
-        let tender = Tender {
+        let github = GithubTask {
             board: self.board.clone(),
-            desk: self.desk.clone(),
+            webhook: self.webhook.clone(),
             clock: self.clock,
             does_work: self.does_work,
-            seat: self.seat.clone(),
+            slot: self.slot.clone(),
             until: self.shutdown.clone(),
         };
-        self.threads().push(tender.start()?);
+        self.threads().push(github.start()?);
         if self.does_work {
-            self.threads().push(forget::start(&self.board, self.clock, &self.shutdown)?);
+            self.threads().push(retention::start(&self.board, self.clock, &self.shutdown)?);
         }
         Ok(())
     }
 
-    /// Ends the work, however far it is. To be asked twice does no harm.
+    /// Stops the workers. Idempotent.
     pub(crate) fn stop(&self) {
         self.shutdown.cancel();
         let Some(runner) = self.runner.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
@@ -144,7 +144,7 @@ impl Crew {
         }
     }
 
-    /// Waits until everybody is done.
+    /// Waits for all threads.
     pub(crate) fn wait(&self) {
         self.told.cancel();
         let threads = std::mem::take(&mut *self.threads());
@@ -158,10 +158,10 @@ impl Crew {
     }
 }
 
-/// The first Ctrl-C or SIGTERM asks for the end, the second ends at once.
-pub(crate) fn end_when_asked(ask: Sender<()>) {
+/// The first Ctrl-C or SIGTERM requests shutdown, the second exits at once.
+pub(crate) fn on_interrupt(ask: Sender<()>) {
     let is_ending = AtomicBool::new(false);
-    // Without a handler the program would end all the same, and the next start would tidy up.
+    // Without a handler the program would exit as well, and the next start would clean up.
     let _ = ctrlc::set_handler(move || {
         if is_ending.swap(true, Ordering::SeqCst) {
             tollgate_engine::process::stop_all();

@@ -1,4 +1,4 @@
-//! What happens on the board, in words.
+//! Events of the board as log lines.
 //!
 //! ```text
 //! 14:22:07 Add login (x7k2m9qpa): the review of iteration 1 rejects it: 1 error
@@ -10,17 +10,17 @@ use tollgate_core::board::feature_event;
 /// So many findings are named.
 const MAX_FINDINGS: usize = 5;
 
-/// For whom it is told.
+/// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum Detail {
     /// For a log: one line for each thing that matters.
     Log,
-    /// For somebody who watches one feature: also what the agent says and the review finds.
+    /// For a person who watches one feature: also agent output and findings.
     Story,
 }
 
-/// Tells an event; nothing for one that only programs care about.
-pub(super) fn tell(kind: &str, payload: &Value, manner: Manner) -> Option<String> {
+/// The log line of an event; `None` for one that only programs need.
+pub(super) fn tell(kind: &str, payload: &Value, detail: Detail) -> Option<String> {
     let text = |key: &str| payload[key].as_str().unwrap_or_default();
     let number = payload["iterationNumber"].as_u64().unwrap_or_default();
     match kind {
@@ -28,20 +28,20 @@ pub(super) fn tell(kind: &str, payload: &Value, manner: Manner) -> Option<String
             let step = payload["step"].as_str().map(|step| format!(", step {step}")).unwrap_or_default();
             Some(format!("the agent {} starts on iteration {number}{step}", text("agent")))
         }
-        feature_event::AGENT_OUTPUT if manner == Manner::Story => Some(quoted(text("text"))),
+        feature_event::AGENT_OUTPUT if detail == Detail::Story => Some(quoted(text("text"))),
         feature_event::AGENT_FINISHED => Some(match text("result") {
             "done" => "the agent is done".to_owned(),
             "interrupted" => "the agent was interrupted, and goes on at the next start".to_owned(),
             _ => format!("the agent failed: {}", first_line(text("error"))),
         }),
         feature_event::REVIEW_STARTED => Some(format!("the review of iteration {number} begins")),
-        feature_event::REVIEW_COMPLETED => Some(completed(payload, number, manner)),
+        feature_event::REVIEW_COMPLETED => Some(completed(payload, number, detail)),
         feature_event::REVIEW_APPROVED => Some(format!("it passes the gate, to {}", text("nextStatus"))),
         feature_event::REVIEW_REJECTED => Some(format!("it goes back: {}", first_line(text("rejectionReason")))),
         feature_event::REVIEW_FAILED => Some(format!("the review brought no answer: {}", first_line(text("error")))),
         feature_event::PAUSED => Some(format!("it waits for a person: {}", first_line(text("message")))),
         feature_event::BROKEN => Some(format!("its file cannot be read: {}", first_line(text("error")))),
-        // The way through the gate is told by the others.
+        // Other events log the way through the gate.
         feature_event::STATUS_CHANGED => match text("status") {
             status @ ("backlog" | "verified" | "completed") => Some(format!("it is in {status} now")),
             _ => None,
@@ -50,7 +50,7 @@ pub(super) fn tell(kind: &str, payload: &Value, manner: Manner) -> Option<String
     }
 }
 
-fn completed(payload: &Value, number: u64, manner: Manner) -> String {
+fn completed(payload: &Value, number: u64, detail: Detail) -> String {
     let status = payload["status"].as_str().unwrap_or_default();
     let findings = payload["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let verb = match status {
@@ -69,7 +69,7 @@ fn completed(payload: &Value, number: u64, manner: Manner) -> String {
         .collect();
     let counted = if counted.is_empty() { "nothing to report".to_owned() } else { counted.join(", ") };
     let mut told = format!("the review of iteration {number} {verb}: {counted}");
-    if manner == Manner::Story {
+    if detail == Detail::Story {
         for finding in findings.iter().take(MAX_FINDINGS) {
             let word = |key: &str| finding[key].as_str().unwrap_or_default();
             let line = finding["line"].as_u64().map(|line| format!(":{line}")).unwrap_or_default();
@@ -100,9 +100,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn told(announced: &FeatureEvent<'_>, manner: Manner) -> String {
+    fn told(announced: &FeatureEvent<'_>, detail: Detail) -> String {
         let payload = feature_event::payload("/p", "login", announced);
-        tell(announced.name(), &payload, manner).unwrap_or_else(|| "(nothing)".to_owned())
+        tell(announced.name(), &payload, detail).unwrap_or_else(|| "(nothing)".to_owned())
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
             FeatureEvent::StatusChanged { status: &Status::Backlog, previous: next, reason: None },
             FeatureEvent::Changed,
         ];
-        let lines: Vec<String> = events.iter().map(|event| told(event, Manner::Log)).collect();
+        let lines: Vec<String> = events.iter().map(|event| told(event, Detail::Log)).collect();
         assert_snapshot!(lines.join("\n"), @"
         the agent claude starts on iteration 1
         (nothing)
@@ -139,13 +139,13 @@ mod tests {
     fn a_story_also_tells_what_was_said_and_found() {
         let finding = json!({"severity": "error", "file": "shop.py", "line": 3, "title": "SQL is built from a value"});
         let payload = json!({"iterationNumber": 2, "status": "rejected", "findings": [finding, {"severity": "info", "title": "a trifle"}]});
-        assert_snapshot!(tell(feature_event::REVIEW_COMPLETED, &payload, Manner::Story).unwrap(), @"
+        assert_snapshot!(tell(feature_event::REVIEW_COMPLETED, &payload, Detail::Story).unwrap(), @"
         the review of iteration 2 rejects it: 1 error, 1 info
                    error  shop.py:3  SQL is built from a value
                    info  a trifle
         ");
         let output = FeatureEvent::AgentOutput { iteration: 1, offset: 0, text: "one\n\ntwo\n" };
-        assert_snapshot!(told(&output, Manner::Story), @r"
+        assert_snapshot!(told(&output, Detail::Story), @r"
           | one
                    | two
         ");
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_missing_in_an_event_does_no_harm() {
         for kind in feature_event::ALL {
-            let _ = tell(kind, &Value::Null, Manner::Story);
+            let _ = tell(kind, &Value::Null, Detail::Story);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The events of a real board.
+//! The event log of a board, read from its database.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use tollgate_engine::board::iso;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::Database;
 
-use crate::events::{Event, EventLog};
+use crate::events::log::{Event, EventLog};
 
-/// The events that a database holds.
+/// The event log of a database.
 pub struct BoardLog {
     database: Database,
 }
@@ -47,7 +47,7 @@ impl EventLog for BoardLog {
 
     fn wait_for_events(&self, seq: u64, timeout: Duration) {
         if self.database.wait_for_events(seq, timeout).is_err() {
-            // Whoever asks next is told what is wrong; until then nobody is kept busy.
+            // The next read reports the error; the pause keeps the follower from spinning.
             std::thread::sleep(timeout.min(Duration::from_secs(1)));
         }
     }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_board_announces_becomes_a_frame() {
+    fn an_announced_event_becomes_a_frame() {
         let folder = tempfile::tempdir().unwrap();
         let database = Database::open(&folder.path().join("board.db")).unwrap();
         announce(&database, 1_767_968_520_000);
@@ -77,14 +77,14 @@ mod tests {
         assert_snapshot!(Frame::new(&events[0]).text.to_string(), @r#"{"type":"feature:code-review-started","payload":{"featureId":"login"},"seq":1,"timestamp":"2026-01-09T14:22:00.000Z"}"#);
     }
 
-    /// Forgets what happened before a time.
+    /// Prunes events from before a time.
     fn forget(database: &Database, before_ms: u64) {
         let kept = Retention { events: 1, deliveries: 0, ..Retention::default() };
         database.forget(&kept, 24 * 60 * 60 * 1_000 + before_ms, || true).unwrap();
     }
 
     #[test]
-    fn what_is_gone_is_known_to_be_gone() {
+    fn pruned_events_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let database = Database::open(&folder.path().join("board.db")).unwrap();
         let log = BoardLog::new(database.clone());

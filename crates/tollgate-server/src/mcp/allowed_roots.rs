@@ -1,6 +1,6 @@
 //! Which folders tools may look at.
 //!
-//! Whoever calls a tool may have been fooled by what it read, so it names folders, and they are held against those that
+//! An agent may have been fooled by a text it read, so it names folders, and they are held against those that
 //! a person allowed: by their real paths, with every link followed. The repository around a folder must lie inside, too,
 //! or be the very one around a folder that was allowed: a pointer in a file named `.git` leads nowhere else.
 
@@ -16,12 +16,12 @@ use super::failure;
 
 /// The folder a program was started in, and others that a person allowed.
 #[derive(Debug, Clone)]
-pub struct Folders {
+pub struct AllowedRoots {
     start: PathBuf,
     more: Vec<PathBuf>,
 }
 
-impl Folders {
+impl AllowedRoots {
     /// Folders that are there.
     pub fn new(start: &Path, more: &[PathBuf]) -> Result<Self, Failure> {
         let real = |folder: &Path| folder.canonicalize().map_err(|error| engine_failure::unreadable(folder, &error));

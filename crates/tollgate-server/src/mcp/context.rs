@@ -11,16 +11,16 @@ use tollgate_engine::forge::host::Host;
 use tollgate_engine::forge::local::{Local, Trigger};
 use tollgate_engine::store::{Database, Location, Store};
 
-use super::reach::{Bounds, Folders};
+use super::allowed_roots::{AllowedRoots, Bounds};
 
 /// A way to the code host of a pull request; `None` when there is nothing that would let us in.
 pub type Connect = Arc<dyn Fn(&PullRef) -> Result<Option<Arc<dyn Host>>, Failure> + Send + Sync>;
 
 /// What tools work with.
-pub struct Means {
+pub struct ToolContext {
     home: Home,
     store: Location,
-    reach: Reach,
+    reach: Scope,
     /// Opened when it is first asked for, where there is one.
     board: Mutex<Option<Board>>,
     connect: Option<Connect>,
@@ -31,28 +31,28 @@ pub struct Means {
 }
 
 /// What tools may look at.
-enum Reach {
+enum Scope {
     /// Folders of this machine.
-    Folders(Folders),
+    AllowedRoots(AllowedRoots),
     /// The projects that the operator put on the board.
     Projects,
 }
 
-impl Means {
+impl ToolContext {
     /// For a program started in a folder. The database need not exist yet.
     #[must_use]
-    pub fn in_folders(home: Home, store: Location, folders: Folders) -> Self {
-        Self::new(home, store, Reach::Folders(folders), None)
+    pub fn in_roots(home: Home, store: Location, folders: AllowedRoots) -> Self {
+        Self::new(home, store, Scope::AllowedRoots(folders), None)
     }
 
     /// For a server with a board.
     #[must_use]
     pub fn on_board(board: Board) -> Self {
         let (home, store) = (board.home().clone(), board.database().place().clone());
-        Self::new(home, store, Reach::Projects, Some(board))
+        Self::new(home, store, Scope::Projects, Some(board))
     }
 
-    fn new(home: Home, store: Location, reach: Reach, board: Option<Board>) -> Self {
+    fn new(home: Home, store: Location, reach: Scope, board: Option<Board>) -> Self {
         let (connect, post_to, posting) = (None, Vec::new(), Mutex::default());
         Self { home, store, reach, board: Mutex::new(board), connect, post_to, posting }
     }
@@ -131,8 +131,8 @@ impl Means {
 
     fn bounds(&self) -> Result<Bounds, Failure> {
         match &self.reach {
-            Reach::Folders(folders) => Ok(folders.bounds()),
-            Reach::Projects => {
+            Scope::AllowedRoots(folders) => Ok(folders.bounds()),
+            Scope::Projects => {
                 let Some(board) = self.board()? else { return Ok(Bounds::of_projects(Vec::new())) };
                 let mut projects = board.projects()?;
                 // The folder at such a path on this host is not the project of another host.
