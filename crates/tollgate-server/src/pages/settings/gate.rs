@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::extract::State;
-use tollgate_engine::config::Shown;
+use tollgate_engine::config::SourcedValue;
 
 use crate::app::Shared;
 use crate::pages::Page;
@@ -173,7 +173,7 @@ pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<
     Ok(Page(GatePage { chrome, tab: Tab::Gate, groups, file, has_file }))
 }
 
-fn groups(shown: &[Shown]) -> Vec<Group> {
+fn groups(shown: &[SourcedValue]) -> Vec<Group> {
     let group = |name, words: &[Words]| Group { name, rows: words.iter().map(|words| row(words, shown)).collect() };
     vec![
         group("Rounds and agents", &ROUNDS),
@@ -184,10 +184,10 @@ fn groups(shown: &[Shown]) -> Vec<Group> {
     ]
 }
 
-fn row(&(key, name, meaning, unset, example): &Words, shown: &[Shown]) -> Row {
+fn row(&(key, name, meaning, unset, example): &Words, shown: &[SourcedValue]) -> Row {
     let set = shown.iter().filter(|set| set.key == key);
     let values: Vec<(String, String)> =
-        set.map(|Shown { value, source: from, .. }| (value.clone(), source(from).to_owned())).collect();
+        set.map(|SourcedValue { value, source: from, .. }| (value.clone(), source(from).to_owned())).collect();
     let (table, field) = key.split_once('.').unwrap_or(("review", key));
     let current = values.last().map_or(example, |(value, _)| value.as_str());
     let snippet = format!("[{table}]\n{field} = {current}");
@@ -198,8 +198,8 @@ fn row(&(key, name, meaning, unset, example): &Words, shown: &[Shown]) -> Row {
 mod tests {
     use super::*;
 
-    fn settings(values: &[(&str, &str, &str)]) -> Vec<Shown> {
-        let value = |(key, value, source): &(&str, &str, &str)| Shown {
+    fn settings(values: &[(&str, &str, &str)]) -> Vec<SourcedValue> {
+        let value = |(key, value, source): &(&str, &str, &str)| SourcedValue {
             key: (*key).to_owned(),
             value: (*value).to_owned(),
             source: (*source).to_owned(),
@@ -212,7 +212,7 @@ mod tests {
         let settings = tollgate_engine::config::Settings::of_layers(&[]).unwrap();
         let known: Vec<&str> =
             [&ROUNDS[..], &VERDICT, &REVIEWERS, &COST, &LIMITS].concat().iter().map(|it| it.0).collect();
-        // Shown elsewhere, or of no meaning at a gate.
+        // SourcedValue elsewhere, or of no meaning at a gate.
         let elsewhere = [
             "identity.bot",
             "identity.pipeline",
