@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_in_an_event_does_no_harm() {
+    fn an_event_with_missing_fields_is_logged() {
         for kind in feature_event::ALL {
             let _ = tell(kind, &Value::Null, Detail::Story);
         }
