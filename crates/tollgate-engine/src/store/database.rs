@@ -246,6 +246,11 @@ impl Database {
         self.inner.shared.jobs.subscribe()
     }
 
+    /// Wakes the worker of the board in this process, because of a change that no event announces.
+    pub(super) fn notify_board(&self) {
+        self.inner.shared.events.signals.notify();
+    }
+
     /// Wakes the workers of all processes, because a pull request was enqueued.
     pub(super) fn notify_jobs(&self) {
         self.inner.shared.notify_jobs();

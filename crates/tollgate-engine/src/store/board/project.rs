@@ -49,7 +49,7 @@ impl Database {
     ) -> Result<ProjectRow, Failure> {
         let text = path.to_str().ok_or_else(|| failure::unwritable_path(path))?.to_owned();
         let name = name.to_owned();
-        self.write(move |connection| {
+        let added = self.write(move |connection| {
             connection.execute(
                 "INSERT INTO project (path, name, added_ms) VALUES (?1, ?2, ?3) ON CONFLICT (path) DO UPDATE \
                  SET removed_ms = NULL, name = excluded.name, machine = NULL WHERE project.removed_ms IS NOT NULL",
@@ -60,7 +60,9 @@ impl Database {
                 connection.execute(sql, params![text, of.machine, i64::from(of.adopt)])?;
             }
             connection.query_row(&format!("{SELECT} AND path = ?1"), [&text], of_row)
-        })
+        })?;
+        self.notify_board();
+        Ok(added)
     }
 
     /// All projects, by name.
@@ -84,10 +86,12 @@ impl Database {
 
     /// Removes a project. Its rows remain. False when there is none.
     pub fn remove_project(&self, id: i64, at_ms: u64) -> Result<bool, Failure> {
-        self.write(move |connection| {
+        let removed = self.write(move |connection| {
             let sql = "UPDATE project SET removed_ms = ?2 WHERE id = ?1 AND removed_ms IS NULL";
             Ok(connection.execute(sql, params![id, at_ms])? > 0)
-        })
+        })?;
+        self.notify_board();
+        Ok(removed)
     }
 }
 

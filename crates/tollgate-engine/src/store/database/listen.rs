@@ -112,6 +112,9 @@ fn listen_once(address: &Address, weak: &Weak<Shared>) -> sql::Result<()> {
         let Some(shared) = Shared::is_open(weak) else { return Ok(()) };
         if read_at.is_none() {
             *shared.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(follower.waker());
+            // Notifications may have been lost while there was no connection.
+            shared.events.signals.notify();
+            shared.jobs.notify();
         }
         shared.events.advance(follower.number());
         if follower.take_jobs() {
@@ -174,6 +177,8 @@ pub(super) fn watch_file(place: &Location, weak: &Weak<Shared>) {
             Some(Ok(found)) if found != version => {
                 version = found;
                 connection.as_ref().map(last_seq).into_iter().flatten().for_each(|seq| shared.events.advance(seq));
+                // Not every write announces an event, and nothing tells which ones there were.
+                shared.events.signals.notify();
                 shared.jobs.notify();
             }
             Some(Ok(_)) | None => {}
