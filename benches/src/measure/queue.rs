@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use tollgate_engine::store::Database;
-use tollgate_engine::store::pulls::{Claim, Finished, LeaseRequest, Limits, NextClaim};
+use tollgate_engine::store::pulls::{Claim, ConcurrencyLimits, Finished, LeaseRequest, NextClaim};
 
 use crate::measure::{Measure, Setting};
 use crate::postgres::{Host, Scratch, client, median, told};
@@ -151,7 +151,7 @@ pub(super) fn claim(database: &Database, owner: &str) -> io::Result<Option<Claim
 
 fn request(database: &Database, owner: &str) -> NextClaim {
     let lease = LeaseRequest { owner: owner.to_owned(), now_ms: database.now_ms(), lease_ms: LEASE_MS };
-    NextClaim { lease, limits: Limits::default(), except: Vec::new() }
+    NextClaim { lease, limits: ConcurrencyLimits::default(), except: Vec::new() }
 }
 
 /// Finishes a job.

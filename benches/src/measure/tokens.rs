@@ -8,7 +8,7 @@ use std::path::Path;
 use tollgate_core::diff::FileDiff;
 use tollgate_core::finding::LineRange;
 use tollgate_core::plan::render;
-use tollgate_core::plan::{self, Enclosing, FileContext, Limits, Plan, PlanInput};
+use tollgate_core::plan::{self, Enclosing, FileContext, Plan, PlanInput, PlanLimits};
 use tollgate_core::{analysis, diff, tokens};
 use tollgate_rules::{code, outline};
 
@@ -27,7 +27,7 @@ const MIN_TOKENS: usize = 300;
 const N_COMMITS: usize = 100;
 /// The longest definition that is shown as a whole, as in a review.
 const MAX_LINES: u32 = 120;
-const LIMITS: Limits = Limits { call_tokens: 8_000, total_tokens: 10_000_000, max_calls: 1_000, overhead: 0 };
+const LIMITS: PlanLimits = PlanLimits { call_tokens: 8_000, total_tokens: 10_000_000, max_calls: 1_000, overhead: 0 };
 
 fn take(setting: &Setting) -> io::Result<Vec<Row>> {
     let text = corpus::diffs(setting, N_BYTES)?;

@@ -28,7 +28,7 @@ use crate::analysis::merged_ranges::MergedRanges;
 use crate::analysis::path_parts::PathParts;
 use crate::diff::hunk;
 use crate::diff::line_marks::Marks;
-use crate::diff::{Event, Events, FileDiff, Header, HunkEvent, HunkHead, LineKind, Lines, Refused, Status};
+use crate::diff::{DiffEvent, Events, FileDiff, Header, HunkEvent, HunkHead, LineKind, Lines, Refused, Status};
 use crate::language::Language;
 use crate::path::RepoPath;
 
@@ -184,11 +184,11 @@ impl<'a> FileSection<'a> {
     fn hunk_lines(&self) -> impl Iterator<Item = (Range<usize>, Lines<'a>)> {
         let start = self.hunks.start;
         Events::new(self.text).filter_map(move |event| match event {
-            Event::Hunk(hunk) => {
+            DiffEvent::Hunk(hunk) => {
                 let body = hunk.span.end - hunk.body.len()..hunk.span.end;
                 Some((body.start - start..body.end - start, hunk.lines()))
             }
-            Event::File(_) | Event::Refused(_) => None,
+            DiffEvent::File(_) | DiffEvent::Refused(_) => None,
         })
     }
 

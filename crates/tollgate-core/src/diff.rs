@@ -32,7 +32,7 @@ use std::sync::Arc;
 use crate::path::RepoPath;
 
 pub(crate) use event::Resume;
-pub use event::{Event, Events, HunkEvent};
+pub use event::{DiffEvent, Events, HunkEvent};
 pub use header::Header;
 pub use hunk::HunkHead;
 pub use print::print;
@@ -304,19 +304,19 @@ pub fn parse(text: Vec<u8>) -> (Vec<FileDiff>, Vec<Refused>) {
     let mut end = 0;
     for event in Events::new(&text) {
         match event {
-            Event::File(header) => {
+            DiffEvent::File(header) => {
                 let between = Span::new(&(end..header.span.start));
                 end = header.span.end;
                 files.push(FileDiff::of_header(&header, between, &text));
             }
-            Event::Hunk(hunk) => {
+            DiffEvent::Hunk(hunk) => {
                 let between = Span::new(&(end..hunk.span.start));
                 end = hunk.span.end;
                 if let Some(file) = files.last_mut() {
                     file.push(&hunk, between);
                 }
             }
-            Event::Refused(problem) => refused.push(problem),
+            DiffEvent::Refused(problem) => refused.push(problem),
         }
     }
     if let Some(file) = files.last_mut() {

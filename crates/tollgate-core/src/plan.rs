@@ -38,12 +38,12 @@ pub struct PlanInput<'a> {
     /// The diff analysis.
     pub analysis: &'a Analysis,
     /// The token and call limits.
-    pub limits: Limits,
+    pub limits: PlanLimits,
 }
 
 /// Token and call limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct PlanLimits {
     /// The most tokens of the change in one call, without the overhead.
     pub call_tokens: usize,
     /// The most tokens in all calls together, with the overhead.
@@ -116,7 +116,7 @@ pub struct LeftOut {
 impl Plan {
     /// The estimated tokens of all calls.
     #[must_use]
-    pub fn tokens(&self, limits: Limits) -> usize {
+    pub fn tokens(&self, limits: PlanLimits) -> usize {
         self.calls.iter().fold(0, |sum: usize, call| sum.saturating_add(call.tokens).saturating_add(limits.overhead))
     }
 }

@@ -69,7 +69,7 @@ fn review_as_needed(request: &mut ReviewRequest<'_>) -> Result<Reviewed, Failure
 fn review(request: &mut ReviewRequest<'_>, scope: FetchScope) -> Result<Option<Reviewed>, Failure> {
     let fetched = Fetched::fetch(request, scope)?;
     let Change { compared, files, .. } = &fetched.change;
-    (request.runtime.events)(Event::Fetched { compared, n_files: files.len() });
+    (request.runtime.events)(ReviewProgress::Fetched { compared, n_files: files.len() });
 
     let planned = match plan::plan(request, fetched)? {
         Plan::Skip(reviewed) => return Ok(Some(*reviewed)),
@@ -84,7 +84,7 @@ fn review(request: &mut ReviewRequest<'_>, scope: FetchScope) -> Result<Option<R
 
 /// A progress event of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum ReviewProgress<'a> {
     /// The change was read.
     Fetched {
         /// Both sides of the comparison, for people.
@@ -116,7 +116,7 @@ pub enum Event<'a> {
     },
 }
 
-impl Event<'_> {
+impl ReviewProgress<'_> {
     /// The progress in a few words.
     #[must_use]
     pub fn in_words(&self) -> String {

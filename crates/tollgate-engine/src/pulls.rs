@@ -19,7 +19,7 @@ use crate::config::{Github, Settings};
 use crate::failure::Failure;
 use crate::forge::github::App;
 use crate::forge::host::{BotIdentity, FailedDelivery, FenceCheck, Host, HostResult};
-use crate::store::pulls::Limits;
+use crate::store::pulls::ConcurrencyLimits;
 use crate::store::{Database, Subject};
 
 mod bot_commands;
@@ -80,7 +80,7 @@ pub struct Site {
     /// The number of pull requests processed at once.
     pub concurrency: usize,
     /// The concurrency limits per repository and per installation, across all machines.
-    pub limits: Limits,
+    pub limits: ConcurrencyLimits,
 }
 
 impl Site {
@@ -92,10 +92,10 @@ impl Site {
 
     /// The concurrency limits in the settings.
     #[must_use]
-    pub fn limits(github: &Github) -> Limits {
+    pub fn limits(github: &Github) -> ConcurrencyLimits {
         let limit = |number: u32| (number > 0).then_some(number);
         let of_repository = limit(github.concurrency_per_repository);
-        Limits { of_repository, of_installation: limit(github.concurrency_per_installation) }
+        ConcurrencyLimits { of_repository, of_installation: limit(github.concurrency_per_installation) }
     }
 
     /// The subject under which reviews of a pull request are stored.

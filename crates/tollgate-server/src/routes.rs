@@ -29,9 +29,9 @@ pub(crate) mod trends;
 pub(crate) mod webhook;
 
 /// The routes of the API by policy, and their description as it is sent.
-pub(crate) fn api() -> (Vec<(Policy, Router<Shared>)>, describe::Document) {
+pub(crate) fn api() -> (Vec<(Policy, Router<Shared>)>, describe::ApiDocument) {
     let groups = groups().into_iter().map(|(policy, group)| (policy, group.split_for_parts().0)).collect();
-    (groups, describe::Document::new(&openapi()))
+    (groups, describe::ApiDocument::new(&openapi()))
 }
 
 /// The description of the API, as `GET /api/openapi.json` returns it.

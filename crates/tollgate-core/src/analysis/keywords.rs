@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::merged_ranges::MergedRanges;
-    use crate::diff::{Event, Events};
+    use crate::diff::{DiffEvent, Events};
 
     fn find_everywhere(hunks: &[u8]) -> impl Iterator<Item = (RiskKind, usize)> {
         find(hunks, std::iter::once(0..hunks.len()))
@@ -334,7 +334,7 @@ mod tests {
             let text = hunks.iter().fold(header.to_owned(), |text, lines| text + &hunk(lines));
             let mut added = MergedRanges::default();
             for event in Events::new(text.as_bytes()) {
-                if let Event::Hunk(hunk) = event {
+                if let DiffEvent::Hunk(hunk) = event {
                     added.push(hunk.added);
                 }
             }

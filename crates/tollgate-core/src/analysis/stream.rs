@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use crate::analysis::merged_ranges::MergedRanges;
 use crate::analysis::{Analysis, GeneratedAttribute, OpenFile};
-use crate::diff::{Event, Events, Resume};
+use crate::diff::{DiffEvent, Events, Resume};
 
 /// The size of the read buffer: enough for most files, small enough for the processor cache.
 const WINDOW: usize = 512 * 1024;
@@ -74,18 +74,18 @@ impl<'f> Analyzer<'f> {
         let mut added = MergedRanges::default();
         for event in &mut events {
             match event {
-                Event::File(header) => {
+                DiffEvent::File(header) => {
                     if let Some(open) = open.replace(OpenFile::new(header)) {
                         self.analysis.take(&open.section(text, &added), self.attribute);
                         added.clear();
                     }
                 }
-                Event::Hunk(hunk) => {
+                DiffEvent::Hunk(hunk) => {
                     if let Some(open) = &mut open {
                         open.take(&hunk, &mut added);
                     }
                 }
-                Event::Refused(refused) => self.analysis.refused.push(refused),
+                DiffEvent::Refused(refused) => self.analysis.refused.push(refused),
             }
         }
         if let Some(open) = open {

@@ -36,7 +36,7 @@ impl Default for Resume {
 
 /// An event of the parser.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum DiffEvent<'a> {
     /// A file begins.
     File(Header<'a>),
     /// A hunk of the current file.
@@ -102,19 +102,19 @@ impl<'a> Events<'a> {
         self.line_number = self.line_number.saturating_add(n_lines);
     }
 
-    fn refuse(&mut self, line_number: u32, problem: String) -> Event<'a> {
+    fn refuse(&mut self, line_number: u32, problem: String) -> DiffEvent<'a> {
         self.position = Position::Lost;
-        Event::Refused(Refused { line_number, problem })
+        DiffEvent::Refused(Refused { line_number, problem })
     }
 
-    fn file(&mut self, header: Header<'a>) -> Event<'a> {
+    fn file(&mut self, header: Header<'a>) -> DiffEvent<'a> {
         self.step(header.span.end, header.n_lines);
         self.position = Position::Header { promises_hunk: header.promises_hunk };
         if header.binary_cut {
             let problem = format!("expected more of the binary patch, found {}", excerpt(self.text, self.at));
             self.pending = Some(Refused { line_number: self.line_number, problem });
         }
-        Event::File(header)
+        DiffEvent::File(header)
     }
 
     /// True at a hunk header. Outside of a file it must be valid, since prose may look like one.
@@ -123,7 +123,7 @@ impl<'a> Events<'a> {
             && (self.position != Position::Outside || hunk::head(header::line_at(self.text, self.at)).is_some())
     }
 
-    fn hunk(&mut self) -> Event<'a> {
+    fn hunk(&mut self) -> DiffEvent<'a> {
         let start = self.at;
         let body_start = hunk::end_of_line(self.text, start);
         let Some(head) = hunk::head(header::without_end(&self.text[start..body_start])) else {
@@ -142,7 +142,7 @@ impl<'a> Events<'a> {
                 let end = body_start + body.len;
                 self.step(end, body.n_lines.saturating_add(1));
                 self.position = Position::Hunks;
-                Event::Hunk(HunkEvent {
+                DiffEvent::Hunk(HunkEvent {
                     head,
                     body: &self.text[body_start..end],
                     span: start..end,
@@ -161,7 +161,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    fn broken(&mut self, body_start: usize, broken: Broken) -> Event<'a> {
+    fn broken(&mut self, body_start: usize, broken: Broken) -> DiffEvent<'a> {
         let line_number = self.line_number.saturating_add(1).saturating_add(broken.n_lines);
         let found = excerpt(self.text, body_start + broken.at);
         let Broken { old_left, new_left, .. } = broken;
@@ -184,12 +184,12 @@ impl<'a> Events<'a> {
 }
 
 impl<'a> Iterator for Events<'a> {
-    type Item = Event<'a>;
+    type Item = DiffEvent<'a>;
 
-    fn next(&mut self) -> Option<Event<'a>> {
+    fn next(&mut self) -> Option<DiffEvent<'a>> {
         if let Some(refused) = self.pending.take() {
             self.position = Position::Lost;
-            return Some(Event::Refused(refused));
+            return Some(DiffEvent::Refused(refused));
         }
         while self.at < self.end {
             let first = self.text[self.at];

@@ -2,7 +2,7 @@
 
 /// The position of a line relative to fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FenceKind {
     /// Outside any fence.
     Text,
     /// Opens a fence that is closed further down; the number of spaces before it.
@@ -24,10 +24,10 @@ struct Mark {
 }
 
 /// Classifies each line. A fence that is never closed is text.
-pub(crate) fn kinds(lines: &[&str]) -> Vec<Kind> {
+pub(crate) fn kinds(lines: &[&str]) -> Vec<FenceKind> {
     let marks: Vec<Option<Mark>> = lines.iter().map(|line| mark(line)).collect();
     let longest_after = longest_closing_after(&marks);
-    let mut kinds = vec![Kind::Text; lines.len()];
+    let mut kinds = vec![FenceKind::Text; lines.len()];
     let mut index = 0;
     while index < lines.len() {
         let opening = marks[index].filter(|mark| longest_after[index][slot(*mark)] >= mark.len);
@@ -37,9 +37,9 @@ pub(crate) fn kinds(lines: &[&str]) -> Vec<Kind> {
             Some((open.indent, index + 1 + found))
         });
         if let Some((indent, end)) = closing {
-            kinds[index] = Kind::Open(indent);
-            kinds[index + 1..end].fill(Kind::Inside);
-            kinds[end] = Kind::Close;
+            kinds[index] = FenceKind::Open(indent);
+            kinds[index + 1..end].fill(FenceKind::Inside);
+            kinds[end] = FenceKind::Close;
             index = end;
         }
         index += 1;

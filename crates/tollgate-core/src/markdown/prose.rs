@@ -1,7 +1,7 @@
 //! Sanitizes Markdown of reviewers: paragraphs, lists and code are kept, all other markup is escaped.
 
 use crate::markdown::escape::{literal_at_start, shown, visible_lines};
-use crate::markdown::fence::{self, Kind};
+use crate::markdown::fence::{self, FenceKind};
 
 /// Renders sanitized text of several lines.
 pub(crate) fn render(text: &str) -> String {
@@ -11,10 +11,12 @@ pub(crate) fn render(text: &str) -> String {
     let mut code: Vec<&str> = Vec::new();
     for (line, kind) in lines.iter().zip(fence::kinds(&lines)) {
         match kind {
-            Kind::Text => shown_lines.push(item(line).unwrap_or_else(|| literal_at_start(&shown(line, usize::MAX)))),
-            Kind::Open(_) => {}
-            Kind::Inside => code.push(line),
-            Kind::Close => {
+            FenceKind::Text => {
+                shown_lines.push(item(line).unwrap_or_else(|| literal_at_start(&shown(line, usize::MAX))))
+            }
+            FenceKind::Open(_) => {}
+            FenceKind::Inside => code.push(line),
+            FenceKind::Close => {
                 shown_lines.push(code_block(&std::mem::take(&mut code).join("\n"), ""));
             }
         }

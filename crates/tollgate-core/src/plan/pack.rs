@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use super::item::{Item, Shape};
-use super::{Call, LeftOut, Limits, Piece, Plan, PlanInput, Unit, thousands};
+use super::{Call, LeftOut, Piece, Plan, PlanInput, PlanLimits, Unit, thousands};
 use crate::tokens::{tokens, weight};
 
 /// The calls tried for an item before a new one is opened.
@@ -56,18 +56,18 @@ struct Bin {
 /// The calls so far, and their share of the budget.
 #[derive(Debug)]
 struct Bins {
-    limits: Limits,
+    limits: PlanLimits,
     bins: Vec<Bin>,
     spent: u64,
 }
 
 impl Bins {
-    fn new(limits: Limits) -> Self {
+    fn new(limits: PlanLimits) -> Self {
         Self { limits, bins: Vec::new(), spent: 0 }
     }
 
     /// Packs items in order, each into the last call or a new one; `None` when not all fit.
-    fn in_order(items: &[Item], chosen: &[usize], limits: Limits, form: Form) -> Option<Self> {
+    fn in_order(items: &[Item], chosen: &[usize], limits: PlanLimits, form: Form) -> Option<Self> {
         let mut bins = Self::new(limits);
         for &index in chosen {
             let item = &items[index];
@@ -88,7 +88,7 @@ impl Bins {
     }
 
     /// Packs as many items as fit, the most risk per token first.
-    fn by_risk(items: &[Item], by_risk: &[usize], limits: Limits) -> Self {
+    fn by_risk(items: &[Item], by_risk: &[usize], limits: PlanLimits) -> Self {
         let mut bins = Self::new(limits);
         let (mut chosen, mut large) = (Vec::new(), Vec::new());
         for &index in by_risk.iter().filter(|&&index| !items[index].plain.is_empty()) {
@@ -239,7 +239,7 @@ fn by_risk(items: &[Item]) -> Vec<usize> {
 }
 
 /// The hunks that are not sent as a whole, in the order of the items.
-fn left_out(items: &[Item], bins: &Bins, limits: Limits) -> Vec<LeftOut> {
+fn left_out(items: &[Item], bins: &Bins, limits: PlanLimits) -> Vec<LeftOut> {
     let mut sent = vec![0; items.len()];
     bins.bins.iter().flat_map(|bin| &bin.placed).for_each(|placed| sent[placed.item] += 1);
     let over = if bins.bins.len() >= limits.max_calls {

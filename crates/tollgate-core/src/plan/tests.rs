@@ -11,7 +11,7 @@ use crate::plan::render::render;
 use crate::tokens::estimate;
 use crate::{analysis, diff};
 
-const PLENTY: Limits = Limits { call_tokens: 8_000, total_tokens: 100_000, max_calls: 10, overhead: 500 };
+const PLENTY: PlanLimits = PlanLimits { call_tokens: 8_000, total_tokens: 100_000, max_calls: 10, overhead: 500 };
 
 fn parse(text: &str) -> Vec<FileDiff> {
     let (files, refused) = diff::parse(text.as_bytes().to_vec());
@@ -46,7 +46,7 @@ fn finding(file: &str, line: u32, severity: Severity) -> Finding {
 }
 
 /// Plans everything.
-fn plan_of(files: &[FileDiff], known: &HashMap<usize, FileContext>, findings: &[Finding], limits: Limits) -> Plan {
+fn plan_of(files: &[FileDiff], known: &HashMap<usize, FileContext>, findings: &[Finding], limits: PlanLimits) -> Plan {
     let analysis = analysis::analyze(files);
     let known = |file: usize| known.get(&file);
     let plan = plan(&PlanInput {
@@ -81,7 +81,7 @@ fn hold(
     wanted: &dyn Fn(usize, usize) -> bool,
     fresh: &dyn Fn(usize, &Line<'_>) -> bool,
     plan: &Plan,
-    limits: Limits,
+    limits: PlanLimits,
 ) {
     let mut sent: HashMap<(usize, usize), (Vec<bool>, bool)> = HashMap::new();
     for call in &plan.calls {
@@ -200,8 +200,8 @@ fn context_is_dropped_before_a_hunk() {
     let hunks = "@@ -5,0 +5 @@\n+    log(user);\n@@ -12 +13 @@\n-    start();\n+    stop();\n";
     let files = parse(&modified("a.ts", hunks));
     let known = within(&[(4, 10), (12, 14)]);
-    let limits = Limits { call_tokens: 90, ..PLENTY };
-    let plan = plan_of(&files, &known, &[], Limits { max_calls: 1, ..limits });
+    let limits = PlanLimits { call_tokens: 90, ..PLENTY };
+    let plan = plan_of(&files, &known, &[], PlanLimits { max_calls: 1, ..limits });
     assert_snapshot!(show(&files, &plan), @r"
     call of 82 tokens
     === modified, TypeScript: a.ts
@@ -226,7 +226,7 @@ fn hunks_with_rule_findings_come_first_over_the_budget() {
     let hunk = adds(0, &["alpha beta gamma delta epsilon zeta"; 8]);
     let text: String = ["a.rs", "b.rs", "c.rs", "d.rs"].map(|path| modified(path, &hunk)).concat();
     let files = parse(&text);
-    let limits = Limits { call_tokens: 200, total_tokens: 300, max_calls: 9, overhead: 20 };
+    let limits = PlanLimits { call_tokens: 200, total_tokens: 300, max_calls: 9, overhead: 20 };
     let plan = plan_of(&files, &HashMap::new(), &[finding("c.rs", 3, Severity::High)], limits);
     let sent: Vec<_> =
         plan.calls.iter().flat_map(Call::hunks).map(|(file, _)| files[file].path().to_string()).collect();
@@ -243,7 +243,7 @@ fn hunks_with_rule_findings_come_first_over_the_budget() {
 fn check_first(files: &[(&str, &str)], expected: &str) {
     let text: String = files.iter().map(|(path, hunk)| modified(path, hunk)).collect();
     let files = parse(&text);
-    let plan = plan_of(&files, &HashMap::new(), &[], Limits { call_tokens: 120, max_calls: 1, ..PLENTY });
+    let plan = plan_of(&files, &HashMap::new(), &[], PlanLimits { call_tokens: 120, max_calls: 1, ..PLENTY });
     let sent: Vec<_> =
         plan.calls.iter().flat_map(Call::hunks).map(|(file, _)| files[file].path().to_string()).collect();
     assert_eq!(sent, [expected]);
@@ -265,7 +265,7 @@ fn risk_decides_what_is_sent_first() {
 fn a_hunk_larger_than_a_call_is_divided_between_lines() {
     let lines = ["let total = items.iter().map(price).sum();"; 100];
     let files = parse(&modified("a.rs", &adds(0, &lines)));
-    let plan = plan_of(&files, &HashMap::new(), &[], Limits { call_tokens: 500, ..PLENTY });
+    let plan = plan_of(&files, &HashMap::new(), &[], PlanLimits { call_tokens: 500, ..PLENTY });
     assert_eq!(plan.left_out, []);
     assert!((3..=6).contains(&plan.calls.len()), "{}", plan.calls.len());
 }
@@ -274,7 +274,7 @@ fn a_hunk_larger_than_a_call_is_divided_between_lines() {
 fn a_hunk_over_the_budget_is_sent_in_part_and_left_out_with_a_reason() {
     let lines = ["let total = items.iter().map(price).sum();"; 100];
     let files = parse(&modified("a.rs", &adds(0, &lines)));
-    let limits = Limits { call_tokens: 500, max_calls: 2, ..PLENTY };
+    let limits = PlanLimits { call_tokens: 500, max_calls: 2, ..PLENTY };
     let plan = plan_of(&files, &HashMap::new(), &[], limits);
     assert_eq!(plan.calls.len(), 2);
     assert_snapshot!(plan.left_out[0].why, @"only its first 72 lines were sent; the rest is over the limit of 2 calls");
@@ -317,7 +317,7 @@ fn a_partly_seen_hunk_is_sent_around_its_new_lines() {
 #[test]
 fn calls_that_are_too_small_send_nothing() {
     let files = parse(&modified("a.rs", &adds(0, &["a"])));
-    let plan = plan_of(&files, &HashMap::new(), &[], Limits { call_tokens: 20, ..PLENTY });
+    let plan = plan_of(&files, &HashMap::new(), &[], PlanLimits { call_tokens: 20, ..PLENTY });
     assert_eq!(plan.calls, []);
     assert_snapshot!(plan.left_out[0].why, @"a call of 20 tokens is too small for it");
 }
@@ -376,7 +376,7 @@ proptest! {
         seed in any::<u64>(),
         seen in 0..4_u32,
     ) {
-        let limits = Limits { call_tokens, total_tokens, max_calls, overhead };
+        let limits = PlanLimits { call_tokens, total_tokens, max_calls, overhead };
         let mut texts: Vec<String> = change.iter().map(|(path, hunks)| write_file(path, hunks)).collect();
         let wants: HashMap<&str, Vec<bool>> =
             change.iter().map(|(path, hunks)| (path.as_str(), hunks.iter().map(|hunk| hunk.1).collect())).collect();

@@ -25,7 +25,7 @@ use tollgate_core::prompt::ContextFile;
 use tollgate_core::review::WithheldFinding;
 use tollgate_core::verify::{self, CriteriaAnswers, Weight};
 
-use super::Event;
+use super::ReviewProgress;
 use super::prior::MappedPrior;
 use crate::config::Settings;
 use crate::failure::{self, Failure};
@@ -161,7 +161,7 @@ pub(super) struct ModelContext<'a> {
     /// Which part of an answer keeps the change from passing.
     pub(super) weight: Weight,
     pub(super) options: &'a ModelOptions<'a>,
-    pub(super) events: &'a (dyn Fn(Event<'_>) + Sync),
+    pub(super) events: &'a (dyn Fn(ReviewProgress<'_>) + Sync),
 }
 
 /// A review by models that has begun.

@@ -8,7 +8,7 @@ use tollgate_rules::change::{ChangeContext, is_per_file};
 
 use super::models::{self, ModelResults, PromptInputs};
 use super::plan::Planned;
-use super::{Event, Memory, ReviewContext, ReviewRequest, cache, prior};
+use super::{Memory, ReviewContext, ReviewProgress, ReviewRequest, cache, prior};
 use crate::failure::Failure;
 use crate::reviewer::embedded;
 
@@ -73,7 +73,7 @@ fn scan(request: &ReviewRequest<'_>, memory: &mut Memory, planned: &Planned) -> 
             executable,
             declared: declared.in_repository(&paths),
             part: unchanged.map(|otherwise| embedded::Part { touches: &touches, otherwise }),
-            progress: &|n_done, n_files| (request.runtime.events)(Event::Scanned { n_done, n_files }),
+            progress: &|n_done, n_files| (request.runtime.events)(ReviewProgress::Scanned { n_done, n_files }),
         },
         &mut |file, max_bytes| contents.read(file, max_bytes),
         &mut cache,

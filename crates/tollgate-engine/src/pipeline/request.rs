@@ -7,7 +7,7 @@ use tollgate_core::finding::Finding;
 use tollgate_core::review::WithheldFinding;
 use tollgate_core::verify::Weight;
 
-use super::Event;
+use super::ReviewProgress;
 use super::models::{ModelContext, ModelOptions};
 use crate::config::Settings;
 use crate::failure::Failure;
@@ -52,7 +52,7 @@ pub struct Runtime<'a> {
     /// The time in milliseconds since 1970.
     pub clock: &'a dyn Fn() -> u64,
     /// Receives progress events.
-    pub events: &'a (dyn Fn(Event<'_>) + Sync),
+    pub events: &'a (dyn Fn(ReviewProgress<'_>) + Sync),
 }
 
 /// Findings of other tools, with paths relative to the repository.

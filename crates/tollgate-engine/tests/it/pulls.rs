@@ -16,7 +16,7 @@ use tollgate_engine::config::Layer;
 use tollgate_engine::forge::host::{FailedDelivery, HostErrorKind, Pull};
 use tollgate_engine::pulls::{Pulls, Site, Stepped};
 use tollgate_engine::store::Database;
-use tollgate_engine::store::pulls::{Limits, NewDelivery};
+use tollgate_engine::store::pulls::{ConcurrencyLimits, NewDelivery};
 
 use crate::remote::server::Server;
 use crate::scratch::Scratch;
@@ -214,7 +214,7 @@ fn open(scratch: &Scratch, hub: &Arc<Hub>) -> Pulls {
     };
     let database = Database::open(&scratch.beside("data").join("tollgate.db")).unwrap();
     let (url, check_name) = ("https://github.example".to_owned(), "gate".to_owned());
-    let site = Site { url, check_name, public_url: None, concurrency: 2, limits: Limits::default() };
+    let site = Site { url, check_name, public_url: None, concurrency: 2, limits: ConcurrencyLimits::default() };
     Pulls::open(database, home, Arc::new(Shared(Arc::clone(hub))), site).unwrap()
 }
 

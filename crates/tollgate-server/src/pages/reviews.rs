@@ -15,7 +15,7 @@ use crate::extract::Query;
 use crate::pages::layout::{self, Chrome, Section, Visitor};
 use crate::pages::{Page, finding, words};
 use crate::problem::Problem;
-use crate::routes::reviews::Which;
+use crate::routes::reviews::ReviewQuery;
 use crate::view::review::ReviewPage;
 
 mod address;
@@ -31,7 +31,7 @@ const SHOWN: usize = 50;
 pub(crate) struct ReviewsPage {
     chrome: Chrome,
     /// The current filter, to fill in the form again.
-    which: Which,
+    which: ReviewQuery,
     choices: Choices,
     rows: Vec<Row>,
     total_words: String,
@@ -190,9 +190,9 @@ fn first_line(text: &str) -> String {
 pub(crate) async fn list(
     State(app): State<Shared>,
     visitor: Visitor,
-    Query(which): Query<Which>,
+    Query(which): Query<ReviewQuery>,
 ) -> Result<Page<ReviewsPage>, Problem> {
-    let which = Which { limit: Some(which.limit.unwrap_or(SHOWN)), ..address::without_blanks(which) };
+    let which = ReviewQuery { limit: Some(which.limit.unwrap_or(SHOWN)), ..address::without_blanks(which) };
     let chrome = visitor.chrome(&app, Section::Reviews, "Reviews", None).await?;
     let query = which.check()?;
     let (page, names, newest) = app
@@ -201,9 +201,13 @@ pub(crate) async fn list(
             Ok::<_, Failure>((ReviewPage::read(board, &query)?, database.run_names()?, database.newest_run()?))
         })
         .await?;
-    let start = address::of(&Which { after: None, ..which.clone() });
-    let newer =
-        Which { after: None, newer: Some(u64::try_from(newest).unwrap_or_default()), limit: Some(1), ..which.clone() };
+    let start = address::of(&ReviewQuery { after: None, ..which.clone() });
+    let newer = ReviewQuery {
+        after: None,
+        newer: Some(u64::try_from(newest).unwrap_or_default()),
+        limit: Some(1),
+        ..which.clone()
+    };
     Ok(Page(ReviewsPage {
         chrome,
         choices: Choices::new(names, &which),
@@ -213,7 +217,7 @@ pub(crate) async fn list(
         next: page
             .next
             .and_then(|next| u64::try_from(next).ok())
-            .map(|after| address::of(&Which { after: Some(after), ..which.clone() })),
+            .map(|after| address::of(&ReviewQuery { after: Some(after), ..which.clone() })),
         is_later: which.after.is_some(),
         newer: format!("/api{}", address::of(&newer)),
         start,
@@ -223,7 +227,7 @@ pub(crate) async fn list(
 }
 
 impl Choices {
-    fn new(names: Names, which: &Which) -> Self {
+    fn new(names: Names, which: &ReviewQuery) -> Self {
         let rare = [&which.gate, &which.reviewer, &which.rule, &which.category, &which.file, &which.from, &which.to];
         Self {
             names,
@@ -253,11 +257,11 @@ fn order_in_words(order: Order) -> &'static str {
 }
 
 /// The active filters, each with the address that removes it.
-fn active(which: &Which) -> Vec<Active> {
+fn active(which: &ReviewQuery) -> Vec<Active> {
     let mut active = Vec::new();
     for (name, words) in address::FILTERS {
         let Some(value) = address::get(which, name) else { continue };
-        let mut rest = Which { after: None, ..which.clone() };
+        let mut rest = ReviewQuery { after: None, ..which.clone() };
         address::clear(&mut rest, name);
         active.push(Active { words: format!("{words}: {}", value.replace('_', " ")), without: address::of(&rest) });
     }

@@ -41,9 +41,9 @@ pub(crate) struct Description;
 
 /// The description as it is sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Document(Bytes);
+pub(crate) struct ApiDocument(Bytes);
 
-impl Document {
+impl ApiDocument {
     pub(crate) fn new(api: &OpenApi) -> Self {
         Self(serde_json::to_vec(api).unwrap_or_default().into())
     }
@@ -110,7 +110,7 @@ fn problem(description: &str) -> RefOr<utoipa::openapi::Response> {
     tag = "server",
     responses((status = 200, description = "OpenAPI 3.1.", body = serde_json::Value))
 )]
-pub(crate) async fn openapi_json(Extension(document): Extension<Document>) -> Response {
+pub(crate) async fn openapi_json(Extension(document): Extension<ApiDocument>) -> Response {
     let json = HeaderValue::from_static("application/json");
     ([(header::CONTENT_TYPE, json)], document.0).into_response()
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 /// The form of a review as a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Form {
+pub(crate) enum ExportFormat {
     /// As `tollgate schema review` describes it.
     #[default]
     Json,
@@ -21,7 +21,7 @@ pub(crate) enum Form {
     Html,
 }
 
-impl Form {
+impl ExportFormat {
     pub(crate) fn export(self) -> Export {
         match self {
             Self::Json => Export::Json,

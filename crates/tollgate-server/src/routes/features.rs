@@ -24,11 +24,11 @@ const LIMIT: usize = 100;
 /// The largest page size.
 const MAX_LIMIT: usize = 1000;
 
-/// Which features.
+/// Filters a list of features.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Which {
+pub(crate) struct FeatureQuery {
     /// Only those in this column.
     #[param(max_length = 100)]
     status: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Which {
     after: Option<String>,
 }
 
-impl Which {
+impl FeatureQuery {
     fn check(self) -> Result<CardFilter, Problem> {
         let limit = self.limit.unwrap_or(LIMIT);
         let is_short = |text: &Option<String>, most| text.as_ref().is_none_or(|text| text.chars().count() <= most);
@@ -87,13 +87,13 @@ impl Which {
     path = "/api/projects/{project}/features",
     operation_id = "listFeatures",
     tag = "features",
-    params(ProjectPath, Which),
+    params(ProjectPath, FeatureQuery),
     responses((status = 200, description = "The features.", body = Features))
 )]
 pub(crate) async fn list(
     State(app): State<Shared>,
     InProject(project): InProject,
-    Query(which): Query<Which>,
+    Query(which): Query<FeatureQuery>,
 ) -> Result<Json<Features>, Problem> {
     let filter = which.check()?;
     Ok(Json(app.call_in(project, move |board| read_page(board, project, filter)).await?))

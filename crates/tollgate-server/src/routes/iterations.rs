@@ -60,10 +60,10 @@ pub(crate) async fn show(
     })
 }
 
-/// Which diff.
+/// Selects the diff.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Which {
+pub(crate) struct DiffPartQuery {
     /// The whole feature as it was reviewed, or the changes since the previous review.
     #[serde(default)]
     #[param(inline)]
@@ -76,13 +76,13 @@ pub(crate) struct Which {
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/diff",
     operation_id = "showDiff",
     tag = "iterations",
-    params(IterationPath, Which),
+    params(IterationPath, DiffPartQuery),
     responses((status = 200, description = "A unified diff.", body = String, content_type = "text/x-diff"))
 )]
 pub(crate) async fn diff(
     State(app): State<Shared>,
     OfIteration(project, id, number): OfIteration,
-    Query(which): Query<Which>,
+    Query(which): Query<DiffPartQuery>,
 ) -> Result<Response, Problem> {
     let diff = app.call_in(project, move |board| board.diff(project, &id, number, which.part.into())).await?;
     Ok(text("text/x-diff; charset=utf-8", String::from_utf8_lossy(&diff).into_owned()))

@@ -19,10 +19,10 @@ use crate::routes::reviews::text;
 const LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1_000;
 
-/// Which jobs.
+/// Filters a list of jobs.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Which {
+pub(crate) struct JobFilter {
     /// Only in this state.
     state: Option<StateWord>,
     /// Only of this repository at the host, or this project.
@@ -129,10 +129,10 @@ impl From<Job> for JobBody {
     path = "/api/jobs",
     operation_id = "listJobs",
     tag = "jobs",
-    params(Which),
+    params(JobFilter),
     responses((status = 200, description = "The jobs.", body = JobsBody))
 )]
-pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<Which>) -> Result<Json<JobsBody>, Problem> {
+pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<JobFilter>) -> Result<Json<JobsBody>, Problem> {
     let limit = which.limit.unwrap_or(LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Problem::new(Kind::Unprocessable, format!("`limit` is not from 1 to {MAX_LIMIT}")));

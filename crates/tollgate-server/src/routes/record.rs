@@ -16,7 +16,7 @@ use crate::extract::{
 };
 use crate::problem::{self, Kind, Problem};
 use crate::routes::acts::{BY, check_said};
-use crate::routes::export::Form;
+use crate::routes::export::ExportFormat;
 use crate::routes::features::check_text;
 use crate::view::Finding;
 use crate::view::record::{DismissalBody, ReviewerUsage, RunDetails};
@@ -57,7 +57,7 @@ pub(crate) struct ExchangeBody {
     reviewer: String,
     /// For which time, from 1.
     pass: u32,
-    /// Which part of the change, from 1.
+    /// The part of the change, from 1.
     call: usize,
     /// 1, or 2 when an answer could not be read.
     round: u32,
@@ -202,16 +202,16 @@ pub(crate) struct Dismiss {
     by: Option<String>,
 }
 
-/// In which form.
+/// Selects the format.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Which {
+pub(crate) struct FormatQuery {
     /// The form of the file.
     #[param(inline)]
-    format: Form,
+    format: ExportFormat,
 }
 
-/// Which finding.
+/// The finding.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct One {
@@ -262,7 +262,7 @@ pub(crate) async fn coverage(
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/export",
     operation_id = "exportReview",
     tag = "iterations",
-    params(IterationPath, Which),
+    params(IterationPath, FormatQuery),
     responses(
         (status = 200, description = "The file.", content(
             (String = "text/markdown"), (String = "application/json"), (String = "application/sarif+json"),
@@ -275,7 +275,7 @@ pub(crate) async fn coverage(
 pub(crate) async fn export(
     State(app): State<Shared>,
     OfIteration(project, id, number): OfIteration,
-    Query(Which { format }): Query<Which>,
+    Query(FormatQuery { format }): Query<FormatQuery>,
 ) -> Result<Response, Problem> {
     // Names of features are letters, digits, `-` and `_`.
     let name = format!("{id}-review-{number}");

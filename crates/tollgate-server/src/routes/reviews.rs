@@ -15,7 +15,7 @@ use crate::app::Shared;
 use crate::day::Day;
 use crate::extract::{OfReview, Query, ReviewPath};
 use crate::problem::{Kind, Problem};
-use crate::routes::export::Form;
+use crate::routes::export::ExportFormat;
 use crate::view::review::{ReviewPage, ReviewsBody, WholeReviewBody};
 
 /// The default page size.
@@ -25,10 +25,10 @@ const MAX_LIMIT: usize = 500;
 /// How long a part of a question may be.
 const MAX_CHARS: usize = 300;
 
-/// Which stored reviews.
+/// Filters stored reviews.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Which {
+pub(crate) struct ReviewQuery {
     /// Only those with all of these words in title, branch, commit or the summary of a finding, in any case.
     /// Where none of them has three characters, only the 10,000 newest are looked through.
     #[param(max_length = 300)]
@@ -80,7 +80,7 @@ pub(crate) struct Which {
     pub(crate) limit: Option<usize>,
 }
 
-impl Which {
+impl ReviewQuery {
     /// The question as the store is asked it.
     pub(crate) fn check(&self) -> Result<RunQuery, Problem> {
         let limit = self.limit.unwrap_or(LIMIT);
@@ -142,10 +142,13 @@ fn to_run(name: &str, number: u64) -> Result<i64, Problem> {
     path = "/api/reviews",
     operation_id = "listReviews",
     tag = "reviews",
-    params(Which),
+    params(ReviewQuery),
     responses((status = 200, description = "The reviews.", body = ReviewsBody))
 )]
-pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<Which>) -> Result<Json<ReviewsBody>, Problem> {
+pub(crate) async fn list(
+    State(app): State<Shared>,
+    Query(which): Query<ReviewQuery>,
+) -> Result<Json<ReviewsBody>, Problem> {
     let query = which.check()?;
     Ok(Json(app.call(move |board| ReviewPage::read(board, &query)).await?.into()))
 }
@@ -177,14 +180,14 @@ pub(crate) fn recall(board: &Board, run: u64) -> Result<StoredReview, Problem> {
         .hint("List them with `GET /api/reviews` or `tollgate history --all`."))
 }
 
-/// Which form.
+/// Selects the format.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct As {
     /// The form of the file.
     #[serde(default)]
     #[param(inline)]
-    format: Form,
+    format: ExportFormat,
 }
 
 /// A stored review as a file.

@@ -6,7 +6,9 @@ use tollgate_core::pull::Repo;
 use tollgate_core::pull::webhook_event::{PullEvent, WebhookEvent, WebhookEventKind};
 use tollgate_core::sha::Sha;
 use tollgate_engine::store::board::{FeatureRow, NewIteration, Transition};
-use tollgate_engine::store::pulls::{Claim, Finished, LeaseRequest, Limits, NewDelivery, NewPost, NextClaim, PostKind};
+use tollgate_engine::store::pulls::{
+    Claim, ConcurrencyLimits, Finished, LeaseRequest, NewDelivery, NewPost, NextClaim, PostKind,
+};
 
 use crate::world::{NOW, World};
 
@@ -103,7 +105,7 @@ impl World {
         let (guid, event) = (format!("pull-{number}"), "pull_request".to_owned());
         self.board.database().accept(NewDelivery { guid, event, ask, at_ms }).unwrap();
         let lease = LeaseRequest { owner: "a worker".to_owned(), now_ms: at_ms + 60_000, lease_ms: 60_000 };
-        let next = NextClaim { lease, limits: Limits::default(), except: Vec::new() };
+        let next = NextClaim { lease, limits: ConcurrencyLimits::default(), except: Vec::new() };
         self.board.database().claim_next(&next).unwrap().unwrap()
     }
 

@@ -17,7 +17,9 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
 use tollgate_engine::history;
-use tollgate_engine::pipeline::{self, Event, ImportedFindings, Memory, ReviewRequest, Reviewed, Runtime, SinceLast};
+use tollgate_engine::pipeline::{
+    self, ImportedFindings, Memory, ReviewProgress, ReviewRequest, Reviewed, Runtime, SinceLast,
+};
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_engine::reviewer::recording::Recording;
 use tollgate_engine::store::Store;
@@ -260,7 +262,7 @@ fn review(context: &CliContext, args: &Args, mut request: ReviewRequest<'_>) -> 
     output::end_cleanly_on_ctrl_c();
     let (outcome, contents, memory, record) = {
         let progress = Progress::start();
-        let events = |event: Event<'_>| progress.tell(|| event.in_words());
+        let events = |event: ReviewProgress<'_>| progress.tell(|| event.in_words());
         let mut request = ReviewRequest { runtime: Runtime { events: &events, ..request.runtime }, ..request };
         let outcome = pipeline::review_change(&mut request);
         let record = request.models.recording.written(request.models.boundary);

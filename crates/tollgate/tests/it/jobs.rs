@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tollgate_core::pull::Repo;
 use tollgate_engine::store::Database;
-use tollgate_engine::store::pulls::{Finished, LeaseRequest, Limits, NextClaim};
+use tollgate_engine::store::pulls::{ConcurrencyLimits, Finished, LeaseRequest, NextClaim};
 
 use crate::scratch::Scratch;
 
@@ -16,7 +16,7 @@ fn owing() -> Scratch {
         database.request_pull(&repo, number, Some(1), 1_700_000_000_000).unwrap();
     }
     let lease = LeaseRequest { owner: "me".to_owned(), now_ms: 1_700_000_060_000, lease_ms: 1_000 };
-    let next = NextClaim { lease, limits: Limits::default(), except: Vec::new() };
+    let next = NextClaim { lease, limits: ConcurrencyLimits::default(), except: Vec::new() };
     let claim = database.claim_next(&next).unwrap().unwrap();
     assert_eq!(claim.pull.number, 7);
     let failed = Finished {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tollgate_core::pull::Repo;
-use tollgate_engine::store::pulls::{LeaseRequest, Limits, NextClaim};
+use tollgate_engine::store::pulls::{ConcurrencyLimits, LeaseRequest, NextClaim};
 
 use crate::desk::{Desk, works};
 use crate::fake_app_setup::{CODE, FakeAppSetup, SECRET};
@@ -183,7 +183,7 @@ fn status_names_pull_requests_in_trouble() {
     let repo = Repo::parse("octo/app").unwrap();
     database.request_pull(&repo, 7, Some(1), 1_700_000_000_000).unwrap();
     let lease = LeaseRequest { owner: "me".to_owned(), now_ms: 1_700_000_060_000, lease_ms: 1_000 };
-    let next = NextClaim { lease, limits: Limits::default(), except: Vec::new() };
+    let next = NextClaim { lease, limits: ConcurrencyLimits::default(), except: Vec::new() };
     let claim = database.claim_next(&next).unwrap().unwrap();
     database.release_after_failure(claim.token, "GitHub is down\u{1b}[2J", 1_700_000_120_000).unwrap().unwrap();
     let status = tollgate(&desk, &["github", "status"]).expect(0);

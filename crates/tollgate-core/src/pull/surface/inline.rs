@@ -19,7 +19,7 @@ use crate::diff::FileDiff;
 use crate::finding::{Finding, Fix, LineRange, Side};
 use crate::language::Language;
 use crate::markdown::escape::{code_span, literal, shown, visible_lines};
-use crate::markdown::fence::{self, Kind};
+use crate::markdown::fence::{self, FenceKind};
 use crate::markdown::prose;
 use crate::pull::anchor::{self, Anchor, AnchorIndex};
 use crate::pull::inline_comment::{InlineComment, LineSpan};
@@ -134,9 +134,9 @@ fn withdrawn(body: &str, at: LineSpan, path: &str) -> String {
     let mut shown: Vec<String> = Vec::with_capacity(texts.len());
     let mut is_nothing = false;
     for (index, text) in texts.iter().enumerate() {
-        let fence = text.trim_end().strip_suffix(OFFER).filter(|_| matches!(kinds[index], Kind::Open(_)));
+        let fence = text.trim_end().strip_suffix(OFFER).filter(|_| matches!(kinds[index], FenceKind::Open(_)));
         match fence {
-            Some(_) if kinds.get(index + 1) == Some(&Kind::Close) => {
+            Some(_) if kinds.get(index + 1) == Some(&FenceKind::Close) => {
                 shown.push(could_go(lines));
                 is_nothing = true;
             }

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::markdown::escape::visible_lines;
-use crate::markdown::fence::{self, Kind};
+use crate::markdown::fence::{self, FenceKind};
 use crate::visible::{is_hidden, visible};
 
 /// The bold labels that a reader looks for at the start of a line.
@@ -28,8 +28,8 @@ pub(super) fn block(text: &str) -> String {
     let lines: Vec<&str> = shown.split('\n').collect();
     let mut spans = Spans::default();
     let escaped = lines.iter().zip(fence::kinds(&lines)).map(|(line, kind)| match kind {
-        Kind::Text => escape_structure(&spans.escape_tags(line)),
-        Kind::Open(_) | Kind::Inside | Kind::Close => (*line).to_owned(),
+        FenceKind::Text => escape_structure(&spans.escape_tags(line)),
+        FenceKind::Open(_) | FenceKind::Inside | FenceKind::Close => (*line).to_owned(),
     });
     escaped.collect::<Vec<_>>().join("\n")
 }
@@ -37,8 +37,8 @@ pub(super) fn block(text: &str) -> String {
 /// Unescapes text of several lines.
 pub(super) fn unblock(lines: &[&str]) -> String {
     let plain = lines.iter().zip(fence::kinds(lines)).map(|(line, kind)| match kind {
-        Kind::Text => unescape_tags(&unescape_structure(line)),
-        Kind::Open(_) | Kind::Inside | Kind::Close => (*line).to_owned(),
+        FenceKind::Text => unescape_tags(&unescape_structure(line)),
+        FenceKind::Open(_) | FenceKind::Inside | FenceKind::Close => (*line).to_owned(),
     });
     plain.collect::<Vec<_>>().join("\n")
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use crate::markdown::fence::{self, Kind};
+use crate::markdown::fence::{self, FenceKind};
 use crate::report::json::{self, parse};
 use crate::report::markdown::escape::{read_code_span, read_comment, unblock, unline};
 use crate::report::{InputPosition, Problem, Read, ReadError, Strictness, shorten};
@@ -90,7 +90,7 @@ enum Heading {
 
 struct Document<'a> {
     lines: Vec<&'a str>,
-    kinds: Vec<Kind>,
+    kinds: Vec<FenceKind>,
     problems: Vec<Problem>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Document<'a> {
 
     /// The headings outside of code, with their lines.
     fn headings(&self) -> Vec<(usize, Heading)> {
-        let texts = self.lines.iter().enumerate().filter(|(index, _)| self.kinds[*index] == Kind::Text);
+        let texts = self.lines.iter().enumerate().filter(|(index, _)| self.kinds[*index] == FenceKind::Text);
         texts.filter_map(|(index, line)| Some((index, heading(line)?))).collect()
     }
 
@@ -162,7 +162,7 @@ impl<'a> Document<'a> {
     fn header(&mut self, range: Range<usize>, fields: &mut Map<String, Value>, places: &mut LineMap) {
         fields.insert("re_review_required".to_owned(), Value::Bool(false));
         let title =
-            range.clone().find(|index| self.kinds[*index] == Kind::Text && self.lines[*index].starts_with("# "));
+            range.clone().find(|index| self.kinds[*index] == FenceKind::Text && self.lines[*index].starts_with("# "));
         match title {
             Some(index) => {
                 let text = self.lines[index][2..].trim();
@@ -214,7 +214,7 @@ impl<'a> Document<'a> {
     fn rest(&mut self, range: Range<usize>, overlays: &mut Vec<(usize, &'a str)>) {
         for index in range {
             let line = self.lines[index];
-            if let Some(text) = read_comment(line).filter(|_| self.kinds[index] == Kind::Text) {
+            if let Some(text) = read_comment(line).filter(|_| self.kinds[index] == FenceKind::Text) {
                 overlays.push((index, text));
             } else if !matches!(line.trim(), "" | "---" | "_None._" | "_No findings._") {
                 self.problem(index, "unexpected-text", "this text belongs to nothing and was left out");
@@ -223,7 +223,8 @@ impl<'a> Document<'a> {
     }
 
     fn notes(&mut self, range: Range<usize>, last: bool, overlays: &mut Vec<(usize, &'a str)>) -> Option<String> {
-        let is_comment = |index: &usize| self.kinds[*index] == Kind::Text && read_comment(self.lines[*index]).is_some();
+        let is_comment =
+            |index: &usize| self.kinds[*index] == FenceKind::Text && read_comment(self.lines[*index]).is_some();
         let comment = range.clone().find(is_comment);
         let mut end = comment.unwrap_or(range.end);
         // The rule before a comment of ours or before another section belongs to neither.
@@ -350,12 +351,12 @@ impl<'a> Document<'a> {
         }
         let first = (label + 1..end).find(|index| !self.lines[*index].trim().is_empty());
         let Some(first) = first else { return (None, label + 1) };
-        let Kind::Open(indent) = self.kinds[first] else {
+        let FenceKind::Open(indent) = self.kinds[first] else {
             self.problem(first, "fence", "expected a code block");
             let stop = (first..end).find(|index| self.lines[*index].trim().is_empty()).unwrap_or(end);
             return (Some(self.lines[first..stop].join("\n")), stop);
         };
-        let close = (first..end).find(|index| self.kinds[*index] == Kind::Close).unwrap_or(end);
+        let close = (first..end).find(|index| self.kinds[*index] == FenceKind::Close).unwrap_or(end);
         let lines = self.lines[first + 1..close].iter().map(|line| {
             let n_spaces = line.bytes().take(indent).take_while(|byte| *byte == b' ').count();
             &line[n_spaces..]
@@ -365,7 +366,7 @@ impl<'a> Document<'a> {
 
     /// Finds a label, exactly or in a variant.
     fn find_label(&self, range: Range<usize>, name: &str) -> Option<(usize, &'a str)> {
-        let texts = || range.clone().filter(|index| self.kinds[*index] == Kind::Text);
+        let texts = || range.clone().filter(|index| self.kinds[*index] == FenceKind::Text);
         let exact = format!("**{name}:**");
         let found = texts().find_map(|index| Some((index, self.lines[index].strip_prefix(exact.as_str())?.trim())));
         found.or_else(|| texts().find_map(|index| Some((index, labelled(self.lines[index], name)?))))
@@ -374,7 +375,7 @@ impl<'a> Document<'a> {
     /// The first rule in a range, or its end.
     fn rule_in(&self, mut range: Range<usize>) -> usize {
         let end = range.end;
-        let is_rule = |index: &usize| self.kinds[*index] == Kind::Text && self.lines[*index].trim_end() == "---";
+        let is_rule = |index: &usize| self.kinds[*index] == FenceKind::Text && self.lines[*index].trim_end() == "---";
         range.find(is_rule).unwrap_or(end)
     }
 

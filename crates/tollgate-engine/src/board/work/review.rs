@@ -17,7 +17,7 @@ use crate::config::Settings;
 use crate::failure::Failure;
 use crate::forge::local::{Local, Trigger};
 use crate::forge::project::Project as Repository;
-use crate::pipeline::{self, Event as Progress, GatedFeature, Memory, ModelOptions, ReviewRequest, Reviewed, Runtime};
+use crate::pipeline::{self, GatedFeature, Memory, ModelOptions, ReviewProgress, ReviewRequest, Reviewed, Runtime};
 use crate::process::{self, handles};
 use crate::reviewer::recording::Recording;
 use crate::store::board::{Field, LeaseAfter, NewIteration, ProjectRow};
@@ -235,7 +235,7 @@ impl FeatureJob<'_> {
         let memory = self.board.database().store();
         let told = Mutex::new(None::<Instant>);
         let iteration = feature.row.state.iteration;
-        let tell = |progress: Progress<'_>| {
+        let tell = |progress: ReviewProgress<'_>| {
             let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
                 *told = Some(Instant::now());

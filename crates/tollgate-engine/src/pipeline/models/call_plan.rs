@@ -74,7 +74,7 @@ impl PlanInputs<'_> {
         let overhead = prompt::overhead(&setting) + tokens::estimate(place.as_bytes());
         let n_passes: u32 = team.iter().map(|member| member.passes).sum();
         let budget = &self.settings.budget;
-        let limits = plan::Limits {
+        let limits = plan::PlanLimits {
             call_tokens: budget.call_tokens.unwrap_or(member.call_tokens),
             total_tokens: budget.tokens / n_passes.max(1) as usize,
             max_calls: MAX_CALLS,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::pipeline::Event;
+use crate::pipeline::ReviewProgress;
 use crate::reviewer::ask::{CallJob, JobEvent};
 use crate::reviewer::call::CallProgress;
 
@@ -17,7 +17,13 @@ pub(super) struct ProgressTracker {
 }
 
 impl ProgressTracker {
-    pub(super) fn report(&mut self, sign: JobEvent, jobs: &[CallJob], names: &[String], events: &dyn Fn(Event<'_>)) {
+    pub(super) fn report(
+        &mut self,
+        sign: JobEvent,
+        jobs: &[CallJob],
+        names: &[String],
+        events: &dyn Fn(ReviewProgress<'_>),
+    ) {
         let (job, stage) = match sign {
             JobEvent::Begun { job } => (job, Cow::Borrowed("is asked")),
             JobEvent::CallProgress { job, heard } => match heard {
@@ -39,7 +45,7 @@ impl ProgressTracker {
             }
         };
         let Some(about) = jobs.get(job) else { return };
-        events(Event::ModelProgress {
+        events(ReviewProgress::ModelProgress {
             reviewer: names.get(about.member).map_or("", String::as_str),
             stage: &stage,
             about: &about.about,

@@ -19,7 +19,7 @@ use crate::failure::{Failure, Kind};
 use crate::forge::git::Blob;
 use crate::forge::host::{Permission, Pull};
 use crate::forge::remote::{FetchRequest, Fetched, Remote};
-use crate::pipeline::{self, Event, Memory, ModelOptions, PullRequest, ReviewRequest, Reviewed, Runtime};
+use crate::pipeline::{self, Memory, ModelOptions, PullRequest, ReviewProgress, ReviewRequest, Reviewed, Runtime};
 use crate::process;
 use crate::store::pulls::{Finished, PostRow, PullRow, Quota, ReviewKey};
 use crate::store::{RunRecord, Subject};
@@ -277,10 +277,10 @@ fn look(
     }
     let is_gone = row.reviewed_head.as_ref().is_some_and(|last| compared.fetched.gone.contains(last));
     let variable = |name: &str| std::env::var(name).ok();
-    let tell = |event: Event<'_>| match event {
-        Event::Fetched { .. } => process::crash_point("review-change-fetched"),
-        Event::Scanned { .. } => process::crash_point("review-files-scanned"),
-        Event::ModelProgress { .. } => process::crash_point("review-model-asked"),
+    let tell = |event: ReviewProgress<'_>| match event {
+        ReviewProgress::Fetched { .. } => process::crash_point("review-change-fetched"),
+        ReviewProgress::Scanned { .. } => process::crash_point("review-files-scanned"),
+        ReviewProgress::ModelProgress { .. } => process::crash_point("review-model-asked"),
     };
     let range = format!("{}..{}", compared.merge_base, pull.head);
     let forge = compared.remote.local(&range, &pull.base)?;

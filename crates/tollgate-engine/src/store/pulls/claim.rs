@@ -30,7 +30,7 @@ pub struct Candidate {
 
 /// How many jobs may run at once on all machines together; unlimited at `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct ConcurrencyLimits {
     /// Of one repository.
     pub of_repository: Option<u32>,
     /// Of one installation.
@@ -43,7 +43,7 @@ pub struct NextClaim {
     /// The worker, and for how long.
     pub lease: LeaseRequest,
     /// How many jobs may run at once.
-    pub limits: Limits,
+    pub limits: ConcurrencyLimits,
     /// Pull requests that this worker still has in hand, although their lease may have expired.
     pub except: Vec<i64>,
 }
@@ -354,7 +354,7 @@ pub(super) fn leased_lanes() -> String {
 
 /// How many jobs are running, as of the beginning of a claim: lanes at their limit are skipped without locking anything.
 struct Running {
-    limits: Limits,
+    limits: ConcurrencyLimits,
     lanes: Vec<(Lane, u32)>,
 }
 
@@ -362,7 +362,7 @@ impl Running {
     /// Counts the valid leases, where there are limits.
     fn count(connection: &Connection, request: &NextClaim) -> sql::Result<Option<Self>> {
         let limits = request.limits;
-        if limits == Limits::default() {
+        if limits == ConcurrencyLimits::default() {
             return Ok(None);
         }
         let read = |row: &Row<'_>| Ok((Lane(row.get(0)?), row.get(1)?));
@@ -396,7 +396,7 @@ fn has_room(connection: &Connection, lane: &Lane, request: &NextClaim) -> sql::R
     };
     let (installation, repository) = (lane.installation(), lane.repository());
     let number: i64 = installation.parse().unwrap_or(0);
-    let Limits { of_installation, of_repository } = request.limits;
+    let ConcurrencyLimits { of_installation, of_repository } = request.limits;
     let of = "coalesce(h.installation, 0)";
     Ok(is_below(of_installation, format!("installation {installation}"), of, &number)?
         && is_below(of_repository, format!("repository {repository}"), "h.repo_key", &repository)?)

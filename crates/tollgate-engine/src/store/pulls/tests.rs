@@ -86,13 +86,13 @@ impl Queue {
         self.database.write_concurrent(claim).unwrap()
     }
 
-    fn next(&self, now_ms: u64, limits: Limits) -> Option<Claim> {
+    fn next(&self, now_ms: u64, limits: ConcurrencyLimits) -> Option<Claim> {
         let lease = LeaseRequest { owner: "me".to_owned(), now_ms, lease_ms: 100 };
         self.database.claim_next(&NextClaim { lease, limits, except: Vec::new() }).unwrap()
     }
 
     /// Claims the next job so often; the names of the jobs.
-    fn turns(&self, now_ms: u64, n_turns: usize, limits: Limits) -> Vec<String> {
+    fn turns(&self, now_ms: u64, n_turns: usize, limits: ConcurrencyLimits) -> Vec<String> {
         let next = |_| self.next(now_ms, limits).map(|claim| format!("{}#{}", claim.pull.repo, claim.pull.number));
         (0..n_turns).map_while(next).collect()
     }
@@ -157,7 +157,7 @@ fn a_pull_request_is_where_the_last_delivery_says_and_is_still_the_same() {
     assert!(!queue.database.request_pull(&repo_of("O/r"), 1, None, 8).unwrap());
     let row = queue.row("o/r", 1);
     assert_eq!((row.id, row.repo.to_string().as_str(), row.installation, row.wanted), (id, "O/r", Some(8), 3));
-    let one = Limits { of_installation: Some(1), ..Limits::default() };
+    let one = ConcurrencyLimits { of_installation: Some(1), ..ConcurrencyLimits::default() };
     queue.deliver(
         8,
         WebhookEventKind::Pull { repo: repo_of("o/other"), number: 1, about: PullEvent::Changed { head: None } },
@@ -249,7 +249,7 @@ fn repositories_and_installations_take_turns() {
     queue.push("big/two", 1, 5);
     let what = WebhookEventKind::Pull { repo: repo_of("small/x"), number: 1, about: PullEvent::Changed { head: None } };
     queue.deliver(2, what, 9);
-    let served = queue.turns(20_000, 4, Limits::default());
+    let served = queue.turns(20_000, 4, ConcurrencyLimits::default());
     assert_eq!(served, ["big/one#1", "small/x#1", "big/two#1", "big/one#2"]);
 }
 

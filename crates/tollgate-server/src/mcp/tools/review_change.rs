@@ -7,7 +7,9 @@ use tollgate_core::gate::{FailOn, Gate};
 use tollgate_engine::config::Settings;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::local::{Local, Trigger};
-use tollgate_engine::pipeline::{self, Event, Memory, ModelOptions, ReviewRequest, Reviewed, ReviewerRun, Runtime};
+use tollgate_engine::pipeline::{
+    self, Memory, ModelOptions, ReviewProgress, ReviewRequest, Reviewed, ReviewerRun, Runtime,
+};
 use tollgate_engine::store::Store;
 
 use super::{Effect, Job, Tool};
@@ -191,7 +193,7 @@ fn review(
         () => Store::open_at(context.store()).map_or_else(Memory::Unavailable, Memory::Open),
     };
     let variable = |name: &str| context.variable(name);
-    let events = |event: Event<'_>| (job.tell)(event.in_words());
+    let events = |event: ReviewProgress<'_>| (job.tell)(event.in_words());
     let models = ModelOptions {
         prompts: Some(home.data.join("settings.json")),
         ..ModelOptions::new(&variable, job.cancel.clone())

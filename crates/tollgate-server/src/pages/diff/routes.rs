@@ -24,9 +24,9 @@ use crate::view::request::DiffPart;
 /// So many files are looked up together.
 const AHEAD: usize = 8;
 
-/// Which part of a diff.
+/// Selects a part of a diff.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Which {
+pub(crate) struct DiffQuery {
     #[serde(default)]
     view: View,
     #[serde(default)]
@@ -83,7 +83,7 @@ pub(crate) async fn file(
     headers: HeaderMap,
     OfIteration(project, feature, iteration): OfIteration,
     Path(names): Path<std::collections::HashMap<String, String>>,
-    Query(which): Query<Which>,
+    Query(which): Query<DiffQuery>,
 ) -> Result<Response, Problem> {
     let index = names.get("index").and_then(|index| index.parse().ok()).ok_or_else(problem::no_such_path)?;
     let of = DiffTarget { project, feature, iteration, part: which.part.into() };
@@ -99,7 +99,7 @@ pub(crate) async fn files(
     visitor: Visitor,
     headers: HeaderMap,
     OfIteration(project, feature, iteration): OfIteration,
-    Query(which): Query<Which>,
+    Query(which): Query<DiffQuery>,
 ) -> Result<Response, Problem> {
     let of = DiffTarget { project, feature, iteration, part: which.part.into() };
     let back = back(&of, &which, None);
@@ -127,13 +127,13 @@ fn dressed(headers: &HeaderMap, page: PartPage) -> Response {
 }
 
 /// The page that the part belongs to.
-fn back(of: &DiffTarget, which: &Which, index: Option<usize>) -> String {
+fn back(of: &DiffTarget, which: &DiffQuery, index: Option<usize>) -> String {
     let anchor = index.map_or(String::new(), |index| format!("#f{index}"));
     let (project, feature, number) = (of.project, &of.feature, of.iteration);
     format!("/projects/{project}/features/{feature}?iteration={number}&view={}{anchor}", which.view.as_str())
 }
 
-fn part_of_file(board: &Board, of: &DiffTarget, index: usize, which: &Which) -> Result<(String, Markup), Problem> {
+fn part_of_file(board: &Board, of: &DiffTarget, index: usize, which: &DiffQuery) -> Result<(String, Markup), Problem> {
     let shown = board.shown(of.project, &of.feature, of.iteration, of.part)?;
     let file = shown.files.get(index).ok_or_else(|| no_such("file"))?;
     let findings = finding::of_iteration(board, of.project, &of.feature, of.iteration)?;
@@ -157,14 +157,14 @@ fn part_of_file(board: &Board, of: &DiffTarget, index: usize, which: &Which) -> 
 
 /// A file and, when it is begun with, some behind it: who scrolls asks for those next, and many texts cost little more
 /// than one.
-fn ahead(files: &[FileDiff], index: usize, which: &Which) -> Vec<usize> {
+fn ahead(files: &[FileDiff], index: usize, which: &DiffQuery) -> Vec<usize> {
     let is_first = which.from == 0 && which.gap.is_none() && which.line.is_none();
     let n_files = if is_first { AHEAD } else { 1 };
     let is_next = |next: &usize| *next == index || why_folded(&files[*next]).is_none();
     (index..files.len()).filter(is_next).take(n_files).collect()
 }
 
-fn some_files(board: &Board, of: &DiffTarget, which: &Which) -> Result<Markup, Problem> {
+fn some_files(board: &Board, of: &DiffTarget, which: &DiffQuery) -> Result<Markup, Problem> {
     let findings = finding::of_iteration(board, of.project, &of.feature, of.iteration)?;
     if which.from == 0 {
         let address = |view: View| format!("{}?view={}&part={}", base(of), view.as_str(), part_word(of.part));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::routes::reviews::Which;
+use crate::routes::reviews::ReviewQuery;
 
 /// The filters by their names in the query string, each with its label.
 pub(super) const FILTERS: [(&str, &str); 12] = [
@@ -21,7 +21,7 @@ pub(super) const FILTERS: [(&str, &str); 12] = [
 ];
 
 /// The value of a filter.
-pub(super) fn get<'a>(which: &'a Which, name: &str) -> Option<&'a str> {
+pub(super) fn get<'a>(which: &'a ReviewQuery, name: &str) -> Option<&'a str> {
     let value = match name {
         "q" => &which.q,
         "repository" => &which.repository,
@@ -42,13 +42,13 @@ pub(super) fn get<'a>(which: &'a Which, name: &str) -> Option<&'a str> {
 }
 
 /// Takes a filter away.
-pub(super) fn clear(which: &mut Which, name: &str) {
+pub(super) fn clear(which: &mut ReviewQuery, name: &str) {
     if let Some(value) = place(which, name) {
         *value = None;
     }
 }
 
-fn place<'a>(which: &'a mut Which, name: &str) -> Option<&'a mut Option<String>> {
+fn place<'a>(which: &'a mut ReviewQuery, name: &str) -> Option<&'a mut Option<String>> {
     Some(match name {
         "q" => &mut which.q,
         "repository" => &mut which.repository,
@@ -68,7 +68,7 @@ fn place<'a>(which: &'a mut Which, name: &str) -> Option<&'a mut Option<String>>
 }
 
 /// A form sends blank fields as well; they filter nothing.
-pub(super) fn without_blanks(mut which: Which) -> Which {
+pub(super) fn without_blanks(mut which: ReviewQuery) -> ReviewQuery {
     for name in FILTERS.iter().map(|(name, _)| *name).chain(["order"]) {
         if get(&which, name).is_some_and(|value| value.trim().is_empty()) {
             clear(&mut which, name);
@@ -78,7 +78,7 @@ pub(super) fn without_blanks(mut which: Which) -> Which {
 }
 
 /// The address of a list.
-pub(super) fn of(which: &Which) -> String {
+pub(super) fn of(which: &ReviewQuery) -> String {
     let mut pairs: Vec<(&str, String)> = Vec::new();
     for name in FILTERS.iter().map(|(name, _)| *name).chain(["order"]) {
         pairs.extend(get(which, name).map(|value| (name, value.to_owned())));
@@ -112,9 +112,9 @@ mod tests {
 
     use super::*;
 
-    fn read(address: &str) -> Which {
+    fn read(address: &str) -> ReviewQuery {
         let uri = address.parse().unwrap();
-        axum::extract::Query::<Which>::try_from_uri(&uri).unwrap().0
+        axum::extract::Query::<ReviewQuery>::try_from_uri(&uri).unwrap().0
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_address_is_read_as_it_was_written(text in any::<String>(), file in "[ -~]*", after in any::<Option<u64>>()) {
-            let which = Which { q: Some(text), file: Some(file), after, ..Which::default() };
+            let which = ReviewQuery { q: Some(text), file: Some(file), after, ..ReviewQuery::default() };
             prop_assert_eq!(read(&of(&which)), which);
         }
     }

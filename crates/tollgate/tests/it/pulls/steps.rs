@@ -10,7 +10,7 @@ use tollgate_engine::forge::github::{Address, App, AppSettings, delivery};
 use tollgate_engine::forge::host::Secret;
 use tollgate_engine::pulls::{Hosts, Pulls, Site, Stepped};
 use tollgate_engine::store::Database;
-use tollgate_engine::store::pulls::{Limits, NewDelivery};
+use tollgate_engine::store::pulls::{ConcurrencyLimits, NewDelivery};
 
 use super::clock::{Time, clock};
 use super::dying_worker::{Dead, Death, MortalHosts};
@@ -134,7 +134,7 @@ fn pulls(desk: &Desk, database: Database, app: &App, death: Death, url: &str) ->
         clock,
     };
     let hosts: Arc<dyn Hosts> = Arc::new(MortalHosts { app: app.clone(), death });
-    let (url, check_name, limits) = (url.to_owned(), "kodiai".to_owned(), Limits::default());
+    let (url, check_name, limits) = (url.to_owned(), "kodiai".to_owned(), ConcurrencyLimits::default());
     let site = Site { url, check_name, public_url: None, concurrency: 1, limits };
     Pulls::open(database, home, hosts, site).unwrap()
 }

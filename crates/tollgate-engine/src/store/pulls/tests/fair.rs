@@ -20,7 +20,8 @@ fn fill(queue: &Queue, n_rows: u32, row: &str) {
 /// Takes pieces of work in turn, `n_at_once` of them, until one of a repository is among them; how many that took.
 fn until_it_is_the_turn_of(queue: &Queue, repo: &str, n_at_once: usize) -> usize {
     for n_done in 0.. {
-        let claims: Vec<Claim> = (0..n_at_once).map_while(|_| queue.next(10_000, Limits::default())).collect();
+        let claims: Vec<Claim> =
+            (0..n_at_once).map_while(|_| queue.next(10_000, ConcurrencyLimits::default())).collect();
         for claim in claims {
             if claim.pull.repo == repo_of(repo) {
                 return n_done + 1;
@@ -59,7 +60,7 @@ fn no_lane_starves_however_many_there_are() {
     fill(&queue, 20, "'small/r' || n, 'small/r' || n, 1, 1 + n, 1, 0, 0");
     let mut served = BTreeMap::new();
     for _ in 0..63 {
-        let claim = queue.next(10_000, Limits::default()).unwrap();
+        let claim = queue.next(10_000, ConcurrencyLimits::default()).unwrap();
         queue.finish(&claim, Vec::new());
         queue.database.release_pull(claim.token, 0).unwrap().unwrap();
         *served.entry(claim.pull.repo.to_string()).or_insert(0) += 1;

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn any() -> Limits {
-    Limits::default()
+fn any() -> ConcurrencyLimits {
+    ConcurrencyLimits::default()
 }
 
 fn again(queue: &Queue, repo: &str, number: u64, at_ms: u64) {
@@ -65,12 +65,12 @@ fn so_many_of_a_repository_and_of_an_installation_are_worked_on_at_once() {
         let what = WebhookEventKind::Pull { repo: repo_of("p/c"), number, about: PullEvent::Changed { head: None } };
         queue.deliver(2, what, 0);
     }
-    let of_repository = Limits { of_repository: Some(1), ..any() };
+    let of_repository = ConcurrencyLimits { of_repository: Some(1), ..any() };
     let served = queue.turns(10_000, 9, of_repository);
     assert_eq!(served, ["o/a#1", "p/c#1", "o/b#1"]);
     // Neither an expired lease nor a released one counts.
     assert_eq!(queue.turns(10_101, 9, of_repository).len(), 3);
-    let both = Limits { of_repository: Some(2), of_installation: Some(3) };
+    let both = ConcurrencyLimits { of_repository: Some(2), of_installation: Some(3) };
     let served = queue.turns(20_000, 9, both);
     let of = |repo: &str| served.iter().filter(|name| name.starts_with(repo)).count();
     assert_eq!((of("o/"), of("p/c"), of("o/a").max(of("o/b"))), (3, 2, 2), "{served:?}");
@@ -87,7 +87,7 @@ fn an_installation_at_its_limit_does_not_stand_in_the_way_of_others() {
     for number in 1..=80 {
         queue.push(&format!("o/r{number}"), 1, 0);
     }
-    let limits = Limits { of_installation: Some(1), ..any() };
+    let limits = ConcurrencyLimits { of_installation: Some(1), ..any() };
     assert_eq!(queue.turns(10_000, 9, limits).len(), 1);
     let what =
         WebhookEventKind::Pull { repo: repo_of("p/c"), number: 1, about: PullEvent::ReviewRequested { by: person() } };
@@ -101,7 +101,7 @@ fn limits_hold_for_all_that_share_the_database() {
     for number in 1..=40 {
         queue.push("o/r", number, 0);
     }
-    let limits = Limits { of_repository: Some(3), ..any() };
+    let limits = ConcurrencyLimits { of_repository: Some(3), ..any() };
     let claimed: usize = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..4)
             .map(|at| {
