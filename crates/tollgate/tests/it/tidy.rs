@@ -1,4 +1,4 @@
-//! House rules, so that nobody has to remember them.
+//! House rules as tests: direction of modules, file size, vocabulary, documentation, licences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tollgate_rules::catalog::{self, RuleKind};
+
+mod map;
+mod words;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -29,8 +29,8 @@ pub(crate) fn key() -> &'static (String, Vec<u8>) {
 }
 
 impl Token {
-    /// Who gives no token.
-    pub(crate) fn nobody() -> Self {
+    /// A request without a token.
+    pub(crate) fn anonymous() -> Self {
         Self { actor: Actor::person(""), repos: Vec::new(), may: BTreeMap::new(), expires_ms: u64::MAX }
     }
 

@@ -223,7 +223,7 @@ pub(crate) fn not_found() -> Answer {
 fn authenticate(state: &State, request: &Request) -> Result<Token, Answer> {
     let Some(token) = bearer(request) else {
         let is_reading = request.method == "GET" && request.header("authorization").is_none();
-        return if is_reading { Ok(Token::nobody()) } else { Err(refused(401, "Requires authentication")) };
+        return if is_reading { Ok(Token::anonymous()) } else { Err(refused(401, "Requires authentication")) };
     };
     match state.tokens.get(token) {
         Some(token) if token.expires_ms > state.now_ms() => Ok(token.clone()),
