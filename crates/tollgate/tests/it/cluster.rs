@@ -358,10 +358,9 @@ fn torment(
             nodes[sleeper].signal("STOP");
             // The killed node restarts; the paused one exists but does not answer.
             revive(desk, nodes, known);
-            let owner = format!("/{}-", nodes[sleeper].child.id());
-            wait_until("other workers have the leases of the paused one", || {
-                let owners = board.database().lease_owners(tollgate_engine::store::queue::Queue::Features);
-                owners.is_ok_and(|owners| !owners.iter().any(|name| name.contains(&owner)))
+            let leases_end = leases_of(nodes[sleeper].child.id());
+            wait_until("the leases of the paused worker expire", || {
+                carry_out(&desk.address().unwrap(), &leases_end).is_ok()
             });
             nodes[sleeper].signal("CONT");
             done.pauses += 1;
@@ -383,6 +382,17 @@ fn torment(
         revive(desk, nodes, known);
     }
     done
+}
+
+/// A statement that fails while a process holds a lease, by the clock of the database.
+fn leases_of(process: u32) -> String {
+    let held = |table: &str| {
+        format!(
+            "EXISTS (SELECT FROM {table} WHERE owner LIKE '%/{process}-%' \
+             AND lease_until_ms >= extract(epoch FROM clock_timestamp()) * 1000)"
+        )
+    };
+    format!("DO $$ BEGIN IF {} OR {} THEN RAISE 'leased'; END IF; END $$", held("work"), held("pull"))
 }
 
 /// Checks that every feature was done once and that its history has no gap.

@@ -243,7 +243,7 @@ fn people_who_may_write_tell_the_bot_what_to_do() {
     server.settled(&pull);
 
     let refused = pull.say("mallory", "@tollgate pause");
-    assert!(server.answered(&pull, refused).contains("may"), "{}", server.answered(&pull, refused));
+    assert!(server.answered(&pull, refused).contains("needs write access"), "{}", server.answered(&pull, refused));
     let helped = pull.say("mallory", "@tollgate help");
     assert!(server.answered(&pull, helped).contains("dismiss"));
     let paused = pull.say("ada", "@tollgate pause");
