@@ -1,6 +1,6 @@
 //! The review pipeline: one change, from trigger to finished review.
 //!
-//! The stages are types: [`Fetched`] → [`Planned`] → [`observe::Observed`] → [`Accepted`] → [`Reviewed`]. Stages that only enrich a
+//! The stages are types: `Fetched` → `Planned` → `Observed` → `Accepted` → [`Reviewed`]. Stages that only enrich a
 //! review (the author's declarations, past reviews) fail open and leave a note. The review itself fails closed: a
 //! reviewer without an answer never counts as an approval.
 

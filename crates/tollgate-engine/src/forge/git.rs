@@ -7,7 +7,7 @@
 //! watchdog.
 //!
 //! Variables that locate the repository (`GIT_DIR` and the like, which git itself sets for hooks) are passed on; of
-//! the operator's own configuration only a few plain values are ([`Git::adopt_settings`]).
+//! the operator's own configuration only a few plain values are (`Git::adopt_settings`).
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Seek as _, Write as _};
