@@ -157,7 +157,7 @@ function changed(before, now) {
 function conflict(notice, before, theirs, mine, { over, theirs: take }) {
   const names = fields.filter(({ name }) => before[name] !== theirs[name] && mine[name] !== theirs[name]);
   if (!names.length) return over();
-  tell(notice, "Somebody changed the feature in the meantime. What you typed is still below.", [["Save mine over it", over], ["Take theirs", () => { take(); notice.hidden = true; }]]);
+  tell(notice, "The feature was changed in the meantime. What you typed is still below.", [["Save mine over it", over], ["Take theirs", () => { take(); notice.hidden = true; }]]);
   const list = document.createElement("dl");
   for (const { name, label } of names) {
     list.append(Object.assign(document.createElement("dt"), { textContent: `${label} is now` }));

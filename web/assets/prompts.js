@@ -357,7 +357,7 @@ async function save(known = revision) {
 
 /** Somebody was faster. */
 async function beaten() {
-  tell("failed", "✕ Not saved: somebody else saved other prompts in the meantime.");
+  tell("failed", "✕ Not saved: the prompts were changed in the meantime.");
   try {
     stored = await api("GET", path);
   } catch {

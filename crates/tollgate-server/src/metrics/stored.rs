@@ -84,7 +84,7 @@ pub(super) fn render(page: &mut Page, figures: Option<&Figures>, now_ms: u64) {
     for (status, n) in &figures.features {
         features.sample(&[("status", status)], n);
     }
-    let mut work = page.family("tollgate_work", Type::Gauge, "Work that is owed to features, by kind.");
+    let mut work = page.family("tollgate_work", Type::Gauge, "Queued jobs of features, by kind.");
     for (kind, n) in &figures.work {
         work.sample(&[("kind", kind)], n);
     }
@@ -96,13 +96,13 @@ pub(super) fn render(page: &mut Page, figures: Option<&Figures>, now_ms: u64) {
 }
 
 fn queue(page: &mut Page, health: &Health, now_ms: u64) {
-    let mut jobs = page.family("tollgate_jobs", Type::Gauge, "What is owed in the whole database, by kind and state.");
+    let mut jobs = page.family("tollgate_jobs", Type::Gauge, "Jobs in the whole database, by kind and state.");
     for of in &health.jobs {
         for (state, n) in [("queued", of.queued), ("running", of.running), ("failed", of.failed), ("dead", of.dead)] {
             jobs.sample(&[("kind", of.kind), ("state", state)], n);
         }
     }
-    let help = "How long the oldest of what is owed has waited, by kind; 0 when nothing is owed.";
+    let help = "Age of the oldest queued job, by kind; 0 when the queue is empty.";
     let mut oldest = page.family("tollgate_oldest_job_seconds", Type::Gauge, help);
     for of in &health.jobs {
         let waited = of.oldest_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));

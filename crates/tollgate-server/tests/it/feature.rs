@@ -119,7 +119,7 @@ fn the_head_says_where_it_stands_and_why_and_what_can_be_done() {
         StartNot now: it is paused: the iteration limit was reached.
         StopNot now: it is paused: the iteration limit was reached.
         Resume …Lets it go on with all rounds anew. The agent reads your note first.
-        Approve anyway … aLets it pass, whatever the review says. Your reason is kept.
+        Approve anyway … aApproves it against the review. Your reason is recorded.
         Send back … xHas an agent work on it once more. It reads your note first.
         Review again rHas the same commit reviewed once more, e.g. after you dismissed findings.
         To the backlogNobody works on it until it is started again.

@@ -156,7 +156,7 @@ fn the_policy_says_where_each_value_comes_from() {
         assert_snapshot!(lines(&said, &["id=\"pipeline.rounds\"", "id=\"review.fail_on\"", "id=\"review.floor\""]), @r#"
         <tr id="pipeline.rounds"><th scope="row"><span class="name">Rounds</span><span class="muted">How often a feature may be rejected before a person decides; three at most.</span></th>
         <tr id="review.fail_on"><th scope="row"><span class="name">Closes the gate</span><span class="muted">The mildest severity that keeps a change from passing.</span></th>
-        <tr id="review.floor"><th scope="row"><span class="name">Floor</span><span class="muted">Milder findings are withheld, whatever the profile says.</span></th>
+        <tr id="review.floor"><th scope="row"><span class="name">Floor</span><span class="muted">Milder findings are withheld in every profile.</span></th>
         "#);
         assert_snapshot!(world.plain(&lines(&said, &["&quot;medium&quot;</code>", "config.toml</span>", "alert(1)"])), @r#"
         <td data-label="Value"><code class="value" dir="auto">&quot;medium&quot;</code></td>

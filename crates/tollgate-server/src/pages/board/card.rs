@@ -202,7 +202,7 @@ fn waiting(state: &State) -> Option<(&'static str, &'static str, String)> {
         (Some(Pause::Stopped), _) => needs("stopped"),
         (Some(Pause::Budget), _) => needs("the budget is used up"),
         (None, Status::WaitingApproval) => Some(("needs", "⚑", "approved, awaiting your approval".to_owned())),
-        (None, Status::InProgress) => Some(("idle", "○", "nobody here works on it".to_owned())),
+        (None, Status::InProgress) => Some(("idle", "○", "no worker on this host".to_owned())),
         (None, Status::CodeReview | Status::Step(_)) => Some(("idle", "○", "nothing runs".to_owned())),
         (None, Status::Backlog | Status::Verified | Status::Completed | Status::Other(_)) => None,
     }

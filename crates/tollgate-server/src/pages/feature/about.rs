@@ -239,7 +239,7 @@ fn happened(step: &HistoryEntry) -> String {
         "approved" => "the review approved it",
         "rejected" => "the review sent it back",
         "review_failed" => "the review brought no answer",
-        "head_moved" => "somebody committed to its branch",
+        "head_moved" => "its branch was moved by a commit from outside",
         "step_done" => "a step was done",
         "step_failed" => "a step failed",
         "step_committed" => "what a step changed was committed",

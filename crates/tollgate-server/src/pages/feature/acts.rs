@@ -64,7 +64,7 @@ fn known(act: &Action, feature: &FeatureBody) -> Option<Choice> {
             choice("stop", "Stop", does, "", "stop ID", "danger")
         }
         Action::Approve => {
-            let does = "Lets it pass, whatever the review says. Your reason is kept.";
+            let does = "Approves it against the review. Your reason is recorded.";
             choice("approve", "Approve anyway …", does, "a", "approve ID --reason TEXT", "")
         }
         Action::SendBack => {

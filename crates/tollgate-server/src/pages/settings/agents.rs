@@ -55,7 +55,7 @@ pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<
     let groups = [
         Group {
             name: "Set up",
-            about: "The embedded reviewer, whoever has a role now, and whoever is in your configuration.",
+            about: "The embedded reviewer, agents that have a role, and agents in your configuration.",
             members: own,
         },
         Group {

@@ -55,7 +55,7 @@ const ROUNDS: [Words; 7] = [
         "pipeline.agent",
         "Implementer",
         "Who implements features.",
-        "nobody: features wait until one is set up",
+        "none: features wait until one is configured",
         "\"claude\"",
     ),
     ("pipeline.at_once", "Agents at once", "How many features agents work on at the same time.", "", "2"),
@@ -74,13 +74,7 @@ const VERDICT: [Words; 6] = [
         "",
         "\"balanced\"",
     ),
-    (
-        "review.floor",
-        "Floor",
-        "Milder findings are withheld, whatever the profile says.",
-        "as the profile says",
-        "\"medium\"",
-    ),
+    ("review.floor", "Floor", "Milder findings are withheld in every profile.", "as the profile says", "\"medium\""),
     ("review.cap", "Cap", "How many findings are commented on at most.", "as the profile says", "7"),
     (
         "review.ignore",

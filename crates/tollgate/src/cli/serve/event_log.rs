@@ -87,7 +87,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn first_line(text: &str) -> &str {
-    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("nobody said why")
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason given")
 }
 
 #[cfg(test)]

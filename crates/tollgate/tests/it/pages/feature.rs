@@ -194,7 +194,7 @@ fn findings_are_filtered_copied_and_taken_away() {
     assert_eq!(browser.value(&format!("({statuses}).then(String)")), json!("200,200,200,200"));
     // Rule findings have no prompt.
     browser.click(css("#audit > summary"));
-    browser.sees("nobody was asked anything");
+    browser.sees("no model or agent was asked");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn an_edit_that_meets_another_loses_neither() {
     assert_eq!(site.server.exchange(&site.server.bytes("PATCH", &path, &[], &theirs)).unwrap().status, 200);
     browser.forgive("412");
     browser.click(button("Save"));
-    browser.sees("Somebody changed the feature in the meantime.");
+    browser.sees("The feature was changed in the meantime.");
     browser.sees("Read JSON slowly");
     assert_eq!(browser.string("document.querySelector('#edit-title').value"), "Read JSON quickly");
     browser.axe();

@@ -99,7 +99,7 @@ fn of_two_who_write_the_second_is_told_and_loses_nothing() {
     grace.forgive("412 (Precondition Failed)");
     grace.fill(css("#reviewSystemPrompt"), "Be strict.");
     grace.click(button("Save"));
-    grace.sees("Somebody else saved other prompts in the meantime.");
+    grace.sees("The prompts were changed in the meantime.");
     grace.click(button("Show theirs"));
     grace.sees("Be kind.");
     grace.axe();
