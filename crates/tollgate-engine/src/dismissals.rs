@@ -1,4 +1,4 @@
-//! What a team agreed not to hear again: `.tollgate/dismissals.toml`.
+//! Shared dismissals of a team: `.tollgate/dismissals.toml`.
 //!
 //! It lies in the repository, so that a dismissal is reviewed like code.
 //!

@@ -1,4 +1,4 @@
-//! Redaction of our own API keys in all text that is stored, shown or sent.
+//! Redaction of our own API keys in all text that is stored, shown or sent. The secrets of a change: `diff::redact` and the rules' `text::mask`.
 //!
 //! A prompt injection can make an agent print its key, also encoded. So a key is searched verbatim, with invisible
 //! characters in it, percent-encoded in any mixture, in both alphabets of base64 at any offset of the encoded text, and in

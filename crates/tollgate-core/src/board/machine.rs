@@ -19,7 +19,7 @@ mod labels;
 
 pub use actions::{Action, AvailableAction, action_towards, available_actions};
 
-/// The iterations without a person until one decides.
+/// The maximum number of iterations before a person must decide.
 pub const MAX_ROUNDS: u32 = 3;
 /// The attempts at a review that fails.
 pub const MAX_TRIES: u32 = 3;

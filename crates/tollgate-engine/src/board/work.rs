@@ -139,7 +139,7 @@ impl<'a> FeatureJob<'a> {
     /// Reports a failure to the person.
     fn failed(&self, row: &FeatureRow, event: Event, failure: &Failure) -> Result<(), Refused> {
         if handles::were_missing(failure) {
-            // File handles are short: a person cannot fix it, and a retry may succeed.
+            // File handles have run out: a person cannot fix it, and a retry may succeed.
             return Err(Refused::Failure(failure.clone()));
         }
         let mut change = Change::of(event);

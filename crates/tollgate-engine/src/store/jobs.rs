@@ -127,7 +127,7 @@ pub struct JobQuery {
     pub state: Option<JobState>,
     /// Only of this repository or project, by its name.
     pub place: Option<String>,
-    /// At most so many.
+    /// The maximum number of rows.
     pub limit: usize,
     /// Now, in milliseconds since 1970.
     pub now_ms: u64,

@@ -1,4 +1,4 @@
-//! Opens the store: creates it, migrates it, refuses foreign files.
+//! Schema migrations of SQLite: opens the store, creates or migrates it, and refuses foreign files.
 //!
 //! A file of another program, of a newer version or with damage is left unchanged,
 //! byte for byte.

@@ -1,4 +1,4 @@
-//! Whether the server lives, works, and how much it does.
+//! Health endpoints: liveness, readiness and metrics.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::connections::Connections;
 use crate::metrics::{Figures, Gauges};
 use crate::problem::{Kind, Problem};
 
-/// That all is well.
+/// The body of a healthy response.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Well {
     /// `ok`.

@@ -149,7 +149,7 @@ fn the_return_from_github_registers_one_app() {
 fn pull_requests_in_trouble_are_listed() {
     story(|| async {
         let world = World::start();
-        assert!(!world.look("/settings/github").await.body.contains("in trouble"));
+        assert!(!world.look("/settings/github").await.body.contains("Failing pull requests"));
         let begun = 1_700_000_000_000;
         let claim = world.claim_pull(8, begun);
         world.refuse_summary(&claim, "we may not", begun);

@@ -1,4 +1,4 @@
-//! Parses webhook deliveries of GitHub into an [`WebhookEvent`].
+//! Parses webhook deliveries of GitHub into a [`WebhookEvent`].
 //!
 //! ```text
 //! pull_request   {"action":"synchronize","pull_request":{"number":12,"head":{"sha":"…"}},"repository":{…},…}

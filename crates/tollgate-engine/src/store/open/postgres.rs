@@ -1,4 +1,4 @@
-//! Opens a database on PostgreSQL; the first process creates or migrates the tables, and others wait.
+//! Schema migrations of PostgreSQL: the first process creates or migrates the tables, and others wait.
 //!
 //! ```text
 //! tollgate_schema   version 8, works_with 7: made by version 8; programs of version 7 may run beside it

@@ -206,7 +206,7 @@ mod tests {
         let settings = tollgate_engine::config::Settings::of_layers(&[]).unwrap();
         let known: Vec<&str> =
             [&ROUNDS[..], &VERDICT, &REVIEWERS, &COST, &LIMITS].concat().iter().map(|it| it.0).collect();
-        // SourcedValue elsewhere, or of no meaning at a gate.
+        // Shown elsewhere, or of no meaning at a gate.
         let elsewhere = [
             "identity.bot",
             "identity.pipeline",

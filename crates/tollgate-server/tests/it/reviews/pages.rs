@@ -231,7 +231,7 @@ fn one_review_says_why_it_ended_so() {
         1,200
         Made by
         tollgate 0.1.0
-        What was looked at
+        Coverage
         1 of 2 hunks reviewed, 1 skipped by a rule.
         Skipped by a rule
         Cargo.lock:1 generated

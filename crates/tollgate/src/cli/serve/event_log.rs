@@ -7,7 +7,7 @@
 use serde_json::Value;
 use tollgate_core::board::feature_event;
 
-/// So many findings are named.
+/// The maximum number of findings that are named.
 const MAX_FINDINGS: usize = 5;
 
 /// The level of detail.

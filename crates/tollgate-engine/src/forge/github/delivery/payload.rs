@@ -50,7 +50,7 @@ pub(super) struct Numbered {
 #[derive(Debug, Deserialize)]
 pub(super) struct Repository<'a> {
     pub(super) id: Option<u64>,
-    /// MissingBlobs where only the number is sent.
+    /// Absent where only the number is sent.
     #[serde(borrow)]
     pub(super) full_name: Option<Text<'a>>,
 }
