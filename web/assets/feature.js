@@ -146,6 +146,17 @@ function marks() {
   }
 }
 
+/** Shows the end of an answer while its reviewer writes it. */
+function live({ reviewer, message }) {
+  const box = document.getElementById("live-review");
+  if (!box) return;
+  box.hidden = false;
+  box.querySelector("summary").textContent = `${reviewer} answers`;
+  const text = box.querySelector("pre");
+  text.textContent = (text.textContent + message).slice(-20000);
+  text.scrollTop = text.scrollHeight;
+}
+
 listen({
   project,
   onEvent({ type, payload }) {
@@ -154,7 +165,8 @@ listen({
       if (!output.push(payload)) soon();
     } else if (type === "feature:code-review-progress") {
       const progress = document.getElementById("progress");
-      if (progress) progress.textContent = payload.message;
+      if (payload.reviewer) live(payload);
+      else if (progress) progress.textContent = payload.message;
     } else {
       soon();
     }
@@ -242,6 +254,18 @@ async function restore(fingerprint) {
   }
 }
 
+/** Confirms a dismissal that an agent proposed, or rejects it. */
+async function settle(fingerprint, decision) {
+  try {
+    await api("POST", `${route}/dismissals/${fingerprint}/${decision}`);
+    if (decision === "confirm") say("The finding is dismissed. It does not count in the next review.", "ok", { action: "Undo", act: () => restore(fingerprint) });
+    else say("The proposal is rejected. The finding counts.");
+    soon();
+  } catch (refused) {
+    sayRefused(refused);
+  }
+}
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-act]");
   if (!button || !root.contains(button)) return;
@@ -251,6 +275,8 @@ document.addEventListener("click", (event) => {
     const title = place.dataset.title ?? place.querySelector(".finding-title")?.textContent ?? "";
     if (name === "dismiss") dismiss(place.dataset.finding, title);
     else if (name === "restore") restore(place.dataset.fingerprint);
+    else if (name === "confirm-dismissal") settle(place.dataset.fingerprint, "confirm");
+    else if (name === "reject-dismissal") settle(place.dataset.fingerprint, "reject");
     else if (name === "copy") copy(`${route}/iterations/${head().shown}/prompt?finding=${place.dataset.finding}`);
     return;
   }

@@ -114,6 +114,8 @@ fn claims<'a>(files: &'a [FilePath], findings: &'a [Said]) -> Vec<ComparedFindin
         lines: Some(LineRange::line(said.line)),
         side: Side::Right,
         evidence: "",
+        reason: "",
+        scope: None,
     };
     findings.iter().map(claim).collect()
 }

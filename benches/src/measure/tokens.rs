@@ -39,7 +39,7 @@ fn take(setting: &Setting) -> io::Result<Vec<Row>> {
         let plan = plan_of(change);
         let n_before = sent;
         for call in &plan.calls {
-            let part = render::render(call, change);
+            let part = render::render(call, change, None);
             let exact = count(&part);
             sent += exact;
             if exact >= MIN_TOKENS {
@@ -94,7 +94,7 @@ fn with_context(dir: &Path) -> io::Result<(f64, f64)> {
             limits: LIMITS,
         };
         let plan = plan::plan(&material);
-        sent += plan.calls.iter().map(|call| count(&render::render(call, &files))).sum::<usize>();
+        sent += plan.calls.iter().map(|call| count(&render::render(call, &files, None))).sum::<usize>();
         let (_, kept): (Vec<_>, Vec<_>) = files.iter().cloned().enumerate().partition(|(index, _)| generated(*index));
         let kept: Vec<FileDiff> = kept.into_iter().map(|(_, file)| file).collect();
         patch += count(&String::from_utf8_lossy(&diff::print(&kept)));

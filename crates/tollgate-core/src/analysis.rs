@@ -15,6 +15,7 @@ mod generated;
 pub mod json;
 mod keywords;
 mod merged_ranges;
+mod output_folder;
 mod path_parts;
 mod risk;
 mod stream;
@@ -33,7 +34,8 @@ use crate::language::Language;
 use crate::path::RepoPath;
 
 pub use category::{Category, category};
-pub use generated::is_generated;
+pub use generated::{is_generated, was_generated};
+pub use output_folder::manifests_of_output;
 pub use risk::{Risk, RiskKind};
 pub use stream::{Analyzer, analyze_reader};
 pub use text::render;
@@ -72,7 +74,7 @@ pub struct AnalyzedFile {
     pub generated: bool,
 }
 
-/// Looks up the `linguist-generated` attribute of a path; `None` where it is not set.
+/// Looks up whether the repository says that a path is generated, by attribute or manifest; `None` where it does not say.
 pub type GeneratedAttribute<'a> = &'a dyn Fn(&[u8]) -> Option<bool>;
 
 /// The lookup for a repository without attributes.
@@ -92,22 +94,24 @@ pub fn analyze_with(files: &[FileDiff], attribute: GeneratedAttribute<'_>) -> An
     for file in files {
         added.clear();
         file.added_ranges().for_each(|range| added.push(range));
-        let old_path = file.old_path.as_ref().map(RepoPath::as_bytes);
-        let part = FileSection {
-            path: file.path().as_bytes(),
-            old_path,
-            status: file.status,
-            binary: file.binary,
-            binary_size: file.binary_size,
-            n_added: file.n_added,
-            n_removed: file.n_removed,
-            text: file.text(),
-            hunks: file.hunks_range(),
-            added: &added,
-        };
-        analysis.take(&part, attribute);
+        analysis.take(&section_of(file, &added), attribute);
     }
     analysis
+}
+
+fn section_of<'a>(file: &'a FileDiff, added: &'a MergedRanges) -> FileSection<'a> {
+    FileSection {
+        path: file.path().as_bytes(),
+        old_path: file.old_path.as_ref().map(RepoPath::as_bytes),
+        status: file.status,
+        binary: file.binary,
+        binary_size: file.binary_size,
+        n_added: file.n_added,
+        n_removed: file.n_removed,
+        text: file.text(),
+        hunks: file.hunks_range(),
+        added,
+    }
 }
 
 /// Analyzes a diff in one pass, without keeping its lines. The result equals that of [`analyze`] for the same bytes.
@@ -265,8 +269,7 @@ impl Analysis {
     fn take(&mut self, part: &FileSection<'_>, attribute: GeneratedAttribute<'_>) {
         let name = PathParts::new(part.path);
         let language = Language::of_path(part.path);
-        let by_content = || generated::by_name(&name) || generated::has_mark(part);
-        let generated = attribute(part.path).unwrap_or_else(by_content);
+        let generated = attribute(part.path).unwrap_or_else(|| generated::is_generated_section(part, &name));
         let file = AnalyzedFile {
             path: RepoPath::from_bytes(part.path),
             old_path: part.old_path.filter(|&old| old != part.path).map(RepoPath::from_bytes),

@@ -28,6 +28,7 @@ mod lenient_json;
 mod location;
 mod markdown_lines;
 mod not_a_review;
+mod prior;
 mod prose;
 mod schema;
 mod section;
@@ -38,11 +39,15 @@ use serde_json::Value;
 
 use crate::answer::draft::{Claims, Problems};
 use crate::answer::json_answer::AnswerParts;
-use crate::answer::lenient_json::{End, Node};
+use crate::answer::lenient_json::{Document, End, Node};
+use crate::answer::prior::PriorAnswers;
 use crate::board::{Criterion, Met};
+use crate::finding::NOTHING_QUOTED;
 use crate::finding::{Category, LineRange, Severity, Side};
 use crate::report::{self, Content, Strictness};
 use crate::verdict::Verdict;
+
+pub use prior::{PriorAnswer, PriorState, prior_id, prior_index};
 
 /// The longest accepted answer, in bytes.
 pub const MAX_BYTES: usize = 4 << 20;
@@ -66,8 +71,39 @@ pub struct Answer {
     pub summary: Option<String>,
     /// The answer to each acceptance criterion, by criterion id.
     pub criteria: Vec<(String, Met)>,
+    /// The answer about each finding of the last review, by its name in the prompt.
+    pub prior: Vec<PriorAnswer>,
+    /// What was lost or can be read in several ways, as clauses about the answer: `has the key `findings` twice`.
+    pub losses: Vec<String>,
     /// Human-readable notes on irregularities of the answer and how they were handled.
     pub problems: Vec<String>,
+}
+
+impl Answer {
+    /// The decision after the rest of the answer was weighed: an approval beside a blocking finding or an unmet criterion
+    /// contradicts itself and is a rejection.
+    #[must_use]
+    pub fn settled_decision(&self) -> Option<Decision> {
+        if self.contradiction().is_some() { Some(Decision::Rejected) } else { self.decision }
+    }
+
+    /// Why an approval contradicts the rest of the answer; `None` when it does not.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<String> {
+        if self.decision != Some(Decision::Approved) {
+            return None;
+        }
+        let n_blockers = self.claims.iter().filter(|claim| claim.severity.blocks()).count();
+        let n_unmet = self.criteria.iter().filter(|(_, met)| matches!(met, Met::No { .. })).count();
+        let what = match (n_blockers, n_unmet) {
+            (0, 0) => return None,
+            (0, 1) => "an unmet criterion".to_owned(),
+            (0, n_unmet) => format!("{n_unmet} unmet criteria"),
+            (1, _) => "a blocking finding".to_owned(),
+            (n_blockers, _) => format!("{n_blockers} blocking findings"),
+        };
+        Some(format!("it says approved beside {what}; treated as rejected"))
+    }
 }
 
 /// The reviewer's own decision on the change.
@@ -113,6 +149,8 @@ pub struct Claim {
     pub reason: Option<String>,
     /// The quoted code.
     pub evidence: Option<String>,
+    /// Code that an answer in prose quotes in backticks, where it has no evidence: its forms have no field for a quote.
+    pub quotes: Vec<String>,
     /// The suggested change in prose.
     pub suggestion: Option<String>,
     /// Replacement text for the claimed lines, ready to apply.
@@ -144,17 +182,35 @@ impl NoAnswer {
     }
 }
 
-/// Parses an answer in any form.
-pub fn read(text: &str) -> Result<Answer, NoAnswer> {
-    read_with_criteria(text, &[])
-}
-
-/// Parses an answer to a prompt with acceptance criteria.
+/// The questions of a prompt besides the review itself, as far as they are known.
 ///
 /// A line such as `C1: met – …` counts only when a criterion has that id: some reviewers number critical findings the same
 /// way.
-pub fn read_with_criteria(text: &str, criteria: &[Criterion]) -> Result<Answer, NoAnswer> {
-    read_wrapped(text, criteria, 0)
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PromptQuestions<'a> {
+    /// The acceptance criteria.
+    pub criteria: &'a [Criterion],
+    /// The number of findings of the last review; `None` when it is not known, and answers about any count.
+    pub n_prior: Option<usize>,
+}
+
+/// Which questions an answer schema has besides the review itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Asks {
+    /// Acceptance criteria.
+    pub criteria: bool,
+    /// Findings of the last review.
+    pub prior: bool,
+}
+
+/// Parses an answer in any form.
+pub fn read(text: &str) -> Result<Answer, NoAnswer> {
+    read_asked(text, PromptQuestions::default())
+}
+
+/// Parses an answer to a prompt with further questions.
+pub fn read_asked(text: &str, asked: PromptQuestions<'_>) -> Result<Answer, NoAnswer> {
+    read_wrapped(text, asked, 0)
 }
 
 /// Parses an answer from a tool call or structured output.
@@ -163,26 +219,25 @@ pub fn read_structured(value: &Value) -> Result<Answer, NoAnswer> {
     let mut problems = Problems::default();
     let mut found = AnswerParts::default();
     json_answer::take(&node, &mut found, &mut problems);
+    let broke_off = broke_off(&found, found.error.is_some(), "");
     if !found.is_answer() {
-        return inner(found, false, &[], 0, &mut problems);
+        return inner(found, broke_off, PromptQuestions::default(), 0, &mut problems);
+    }
+    if let Some(why) = broke_off {
+        problems.add(why);
+        found.cut = true;
     }
     let form = Form::Structured;
-    PendingAnswer { form, found, lost: false, problems }.conclude()
+    PendingAnswer { form, found, problems }.conclude()
 }
 
 /// The JSON Schema of an answer, sent to models.
 #[must_use]
-pub fn schema() -> Value {
-    schema::schema()
+pub fn schema(asks: Asks) -> Value {
+    schema::schema(asks)
 }
 
-/// The JSON Schema of an answer with acceptance criteria.
-#[must_use]
-pub fn schema_with_criteria() -> Value {
-    schema::with_criteria()
-}
-
-fn read_wrapped(text: &str, criteria: &[Criterion], depth: usize) -> Result<Answer, NoAnswer> {
+fn read_wrapped(text: &str, asked: PromptQuestions<'_>, depth: usize) -> Result<Answer, NoAnswer> {
     if text.len() > MAX_BYTES {
         return Err(NoAnswer::Unparsable(format!("it has more than {MAX_BYTES} bytes")));
     }
@@ -193,17 +248,18 @@ fn read_wrapped(text: &str, criteria: &[Criterion], depth: usize) -> Result<Answ
     if let Some(page) = not_a_review::page(text) {
         return Err(NoAnswer::NotAReview(page));
     }
-    if let Some(answer) = own_markdown(text) {
+    if let Some(answer) = own_markdown(text, asked) {
         return Ok(answer);
     }
     let text = without_thoughts(text);
     let mut problems = Problems::default();
     let json = find_json(text, &mut problems);
     let mut in_prose = Problems::default();
-    let prose = prose::read(&json.rest, criteria, &mut in_prose);
+    let prose = prose::read(&json.rest, asked, &mut in_prose);
     let says_nothing = !json.found.is_answer() && prose.claims.is_empty() && prose.decisions.is_empty();
     if says_nothing && !json.found.texts.is_empty() {
-        return inner(json.found, json.cut, criteria, depth, &mut problems);
+        let broke_off = json.broke_off.or_else(|| json.cut.then(|| "it was truncated".to_owned()));
+        return inner(json.found, broke_off, asked, depth, &mut problems);
     }
     let in_json = !json.found.claims.is_empty() || (json.found.is_answer() && prose.claims.is_empty());
     let (form, mut found) = if in_json {
@@ -215,13 +271,18 @@ fn read_wrapped(text: &str, criteria: &[Criterion], depth: usize) -> Result<Answ
     };
     found.decisions.extend(prose.decisions);
     found.criteria.append(prose.criteria, &mut problems);
+    found.prior.append(prose.prior, &mut problems);
     found.cut |= json.cut || prose.cut;
+    if let Some(why) = &json.broke_off {
+        problems.add(why);
+        found.cut = true;
+    }
     if found.claims.is_empty()
         && let Some(notice) = not_a_review::notice(text)
     {
         return Err(NoAnswer::NotAReview(notice.to_owned()));
     }
-    PendingAnswer { form, found, lost: json.lost, problems }.conclude().map_err(|none| explain(none, text))
+    PendingAnswer { form, found, problems }.conclude().map_err(|none| explain(none, text))
 }
 
 /// Classifies a text that has neither a decision nor a finding.
@@ -239,13 +300,14 @@ fn explain(none: NoAnswer, text: &str) -> NoAnswer {
 struct PendingAnswer {
     form: Form,
     found: AnswerParts,
-    /// True when part of the answer could not be parsed.
-    lost: bool,
     problems: Problems,
 }
 
 impl PendingAnswer {
     fn conclude(mut self) -> Result<Answer, NoAnswer> {
+        let echoes = self.found.claims.only_echoes();
+        let (claims, dropped) = std::mem::take(&mut self.found.claims).finish(&mut self.problems);
+        self.found.losses.extend(dropped);
         let approved = self.found.decisions.contains(&Decision::Approved);
         let rejected = self.found.decisions.contains(&Decision::Rejected);
         let decision = match (approved, rejected) {
@@ -254,7 +316,7 @@ impl PendingAnswer {
                 Some(Decision::Rejected)
             }
             (false, true) => Some(Decision::Rejected),
-            (true, false) if self.found.cut || self.lost => {
+            (true, false) if self.found.cut || self.is_damaged() => {
                 self.problems.add("the approval does not count because part of the answer is missing or damaged");
                 None
             }
@@ -264,10 +326,8 @@ impl PendingAnswer {
         if self.found.cut {
             self.problems.add("the answer was truncated");
         }
-        let echoes = self.found.claims.only_echoes();
-        let claims = std::mem::take(&mut self.found.claims).finish(&mut self.problems);
         let says_something = decision.is_some() || !claims.is_empty();
-        let lists_nothing = self.found.names_findings && !self.found.cut && !self.lost && !echoes;
+        let lists_nothing = self.found.names_findings && !self.found.cut && !self.is_damaged() && !echoes;
         if !says_something && (approved || !lists_nothing) {
             return Err(self.nothing(approved, echoes));
         }
@@ -278,8 +338,15 @@ impl PendingAnswer {
             claims,
             summary: self.found.summary.map(|summary| summary.trim().to_owned()).filter(|summary| !summary.is_empty()),
             criteria: self.found.criteria.finish(),
+            prior: self.found.prior.finish(),
+            losses: self.found.losses,
             problems: self.problems.finish(),
         })
+    }
+
+    /// True when part of the answer was lost or can be read in several ways.
+    fn is_damaged(&self) -> bool {
+        !self.found.losses.is_empty()
     }
 
     fn nothing(self, approved: bool, echoes: bool) -> NoAnswer {
@@ -287,7 +354,7 @@ impl PendingAnswer {
             let said = if error.is_empty() { String::new() } else { format!(": {error}") };
             return NoAnswer::NotAReview(format!("an error message{said}"));
         }
-        NoAnswer::Unparsable(match (self.found.cut || self.lost, approved) {
+        NoAnswer::Unparsable(match (self.found.cut || self.is_damaged(), approved) {
             (true, true) => "part of it is missing or damaged, so its approval does not count".to_owned(),
             (true, false) => "it was truncated before the first complete finding and decision".to_owned(),
             (false, _) if echoes => "it repeats the example of the prompt".to_owned(),
@@ -302,14 +369,20 @@ struct EmbeddedJson {
     found: AnswerParts,
     rest: String,
     cut: bool,
-    lost: bool,
+    /// Why the stream or the completion around the answer did not end as it should.
+    broke_off: Option<String>,
 }
 
 fn find_json(text: &str, problems: &mut Problems) -> EmbeddedJson {
-    let (documents, _) = lenient_json::documents(text);
+    let lenient_json::Documents { documents, is_exhausted, .. } = lenient_json::documents(text);
     let mut all = AnswerParts::default();
+    let mut losses = Losses::default();
+    if is_exhausted {
+        losses.add("is too tangled to be read to its end");
+    }
+    let mut ends_in_error = false;
     let (mut rest, mut at) = (String::new(), 0);
-    let (mut cut, mut lost, mut damaged, mut in_list) = (false, false, false, false);
+    let (mut cut, mut in_list) = (false, false);
     let mut form = Form::Json;
     for document in &documents {
         let mut found = AnswerParts { claims: Claims::after(&all.claims), ..AnswerParts::default() };
@@ -323,8 +396,14 @@ fn find_json(text: &str, problems: &mut Problems) -> EmbeddedJson {
         found.cut &= document.end == End::Cut;
         let ends_text = document.span.end >= text.trim_end().len();
         cut |= document.end == End::Cut && (is_answer || ends_text);
-        lost |= document.end == End::Broken && is_answer;
-        damaged |= is_answer && (document.guessed || goes_on(&text[document.span.end..]));
+        if is_answer {
+            losses.of_document(document, &text[document.span.end..]);
+        }
+        for loss in std::mem::take(&mut found.losses) {
+            losses.add(loss);
+        }
+        // An error that the program went on after, such as a lost connection, is not the end.
+        ends_in_error = found.error.is_some() || (ends_in_error && !is_answer && found.texts.is_empty());
         in_list = (in_list || (is_answer && found.lists_findings)) && document.end == End::Broken;
         if is_answer {
             rest.push_str(&text[at..document.span.start]);
@@ -337,10 +416,49 @@ fn find_json(text: &str, problems: &mut Problems) -> EmbeddedJson {
         merge(&mut all, found, problems);
     }
     rest.push_str(&text[at..]);
-    if lost {
-        problems.add("part of the JSON could not be parsed");
+    let broke_off = broke_off(&all, ends_in_error, text);
+    for loss in &losses.0 {
+        problems.add(format!("the answer {loss}"));
     }
-    EmbeddedJson { form, found: all, rest, cut, lost: lost || damaged }
+    all.losses = losses.0;
+    EmbeddedJson { form, found: all, rest, cut, broke_off }
+}
+
+/// What was lost of an answer, each kind once.
+#[derive(Default)]
+struct Losses(Vec<String>);
+
+impl Losses {
+    fn add(&mut self, loss: impl Into<String>) {
+        let loss = loss.into();
+        if !self.0.contains(&loss) {
+            self.0.push(loss);
+        }
+    }
+
+    fn of_document(&mut self, document: &Document, after: &str) {
+        if let Some(key) = &document.duplicate_key {
+            self.add(format!("has the key `{}` twice in one object", draft::shown(key)));
+        }
+        if document.end == End::Broken {
+            self.add("has JSON of which a part could not be parsed");
+        }
+        if document.guessed || goes_on(after) {
+            self.add("has JSON that can be read in several ways");
+        }
+    }
+}
+
+/// Why a stream or a completion did not end as it should; `None` when it did, or when there is none.
+fn broke_off(found: &AnswerParts, ends_in_error: bool, text: &str) -> Option<String> {
+    if let Some(error) = found.error.as_ref().filter(|_| ends_in_error) {
+        return Some(format!("it ends in an error: {error}"));
+    }
+    if let Some(reason) = &found.stopped {
+        return Some(format!("the model stopped for the reason `{reason}`"));
+    }
+    let is_stream = found.texts.iter().any(|text| text.is_piece);
+    (is_stream && !found.finished && !text.contains("[DONE]")).then(|| "the stream has no end".to_owned())
 }
 
 /// True when JSON seems to continue after its last bracket, which means that it was misread.
@@ -352,13 +470,16 @@ fn goes_on(after: &str) -> bool {
 
 fn merge(all: &mut AnswerParts, found: AnswerParts, problems: &mut Problems) {
     all.criteria.append(found.criteria, problems);
+    all.prior.append(found.prior, problems);
     all.claims.append(found.claims);
     all.decisions.extend(found.decisions);
     all.summary = all.summary.take().or(found.summary);
     all.lists_findings |= found.lists_findings;
     all.names_findings |= found.names_findings;
     all.cut |= found.cut;
-    all.error = all.error.take().or(found.error);
+    all.error = found.error.or(all.error.take());
+    all.stopped = found.stopped.or(all.stopped.take());
+    all.finished |= found.finished;
     all.texts.extend(found.texts);
 }
 
@@ -375,15 +496,15 @@ fn is_schema(node: &Node) -> bool {
         Node::Object(finding) => finding.fields.iter().all(|(name, _)| schema::FINDING.contains(&name.as_str())),
         _ => false,
     };
-    let is_known = |name: &str| name == schema::CRITERIA || schema::ANSWER.contains(&name);
+    let is_known = |name: &str| [schema::CRITERIA, schema::PRIOR].contains(&name) || schema::ANSWER.contains(&name);
     object.fields.iter().all(|(name, _)| is_known(name)) && list.items.iter().all(keeps)
 }
 
 /// Parses the texts of an envelope as one answer.
 fn inner(
     found: AnswerParts,
-    cut: bool,
-    criteria: &[Criterion],
+    broke_off: Option<String>,
+    asked: PromptQuestions<'_>,
     depth: usize,
     problems: &mut Problems,
 ) -> Result<Answer, NoAnswer> {
@@ -401,25 +522,26 @@ fn inner(
         last = Some(&inner.text);
     }
     if depth >= MAX_WRAPPERS || joined.trim().is_empty() {
-        let error =
-            PendingAnswer { form: Form::Json, found, lost: false, problems: std::mem::take(problems) }.conclude();
+        let error = PendingAnswer { form: Form::Json, found, problems: std::mem::take(problems) }.conclude();
         return error;
     }
-    let read = read_wrapped(&joined, criteria, depth + 1);
+    let read = read_wrapped(&joined, asked, depth + 1);
     match read {
         Ok(mut answer) => {
             if answer.form == Form::Structured {
                 answer.form = Form::Json;
             }
-            if cut {
-                answer.truncated = true;
-                answer.decision = answer.decision.filter(|decision| *decision == Decision::Rejected);
+            let Some(why) = broke_off else { return Ok(answer) };
+            answer.truncated = true;
+            if answer.decision == Some(Decision::Approved) {
+                answer.decision = None;
+                answer.problems.push("the approval does not count because part of the answer is missing".to_owned());
             }
-            if answer.decision.is_none() && answer.claims.is_empty() && cut {
-                return Err(NoAnswer::Unparsable(
-                    "it was truncated before the first complete finding and decision".to_owned(),
-                ));
+            if answer.decision.is_none() && answer.claims.is_empty() {
+                let why = format!("{why}, before the first complete finding and decision that counts");
+                return Err(NoAnswer::Unparsable(why));
             }
+            answer.problems.push(why);
             Ok(answer)
         }
         Err(none) => match found.error {
@@ -441,7 +563,7 @@ fn without_thoughts(text: &str) -> &str {
 }
 
 /// Parses a review in tollgate's own Markdown format.
-fn own_markdown(text: &str) -> Option<Answer> {
+fn own_markdown(text: &str, asked: PromptQuestions<'_>) -> Option<Answer> {
     if !text.contains("**Reviewed SHA:**") {
         return None;
     }
@@ -461,10 +583,16 @@ fn own_markdown(text: &str) -> Option<Answer> {
         side: Some(finding.location.side).filter(|side| *side == Side::Left),
         title: finding.summary.as_str().to_owned(),
         reason: finding.reason,
-        evidence: Some(finding.evidence),
+        evidence: Some(finding.evidence).filter(|evidence| evidence != NOTHING_QUOTED),
+        quotes: Vec::new(),
         suggestion: finding.suggestion,
         replacement: finding.fix.map(|fix| fix.replacement),
     });
+    // The format has no place of its own for them.
+    let mut prior = PriorAnswers::default();
+    let stated =
+        review.notes.iter().flat_map(|notes| notes.lines()).filter_map(|line| prior::of_line(line, asked.n_prior));
+    stated.for_each(|answer| prior.take(answer, &mut Problems::default()));
     Some(Answer {
         decision,
         form: Form::Markdown,
@@ -472,6 +600,8 @@ fn own_markdown(text: &str) -> Option<Answer> {
         claims: claims.collect(),
         summary: review.notes,
         criteria: Vec::new(),
+        prior: prior.finish(),
+        losses: Vec::new(),
         problems: Vec::new(),
     })
 }

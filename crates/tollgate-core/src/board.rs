@@ -19,4 +19,4 @@ pub mod machine;
 
 pub use document::{Document, DocumentError};
 pub use id::{FeatureId, StepId};
-pub use iteration::{Compliance, Criterion, Iteration, Met, Outcome, Override, Remark};
+pub use iteration::{Compliance, Criterion, Iteration, Met, Outcome, Override, Remark, UNCHECKED, match_remarks};

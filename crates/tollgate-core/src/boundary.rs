@@ -14,6 +14,18 @@ use std::fmt::Write as _;
 
 use crate::visible::visible;
 
+/// The most characters of a project file.
+pub const MAX_CONTEXT_CHARS: usize = 5_000;
+
+/// A project file with conventions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextFile {
+    /// Its name, e.g. `AGENTS.md`.
+    pub name: String,
+    /// Its text, truncated to [`MAX_CONTEXT_CHARS`].
+    pub text: String,
+}
+
 /// Replaces the boundary in a text. The boundary has no brackets, so the replacement cannot form a new one.
 const BROKEN: &str = "[boundary]";
 

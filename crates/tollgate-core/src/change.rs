@@ -26,18 +26,19 @@ pub struct Change {
     pub known: Vec<FileDiff>,
     /// Files of the change that could not be read, with the reason.
     pub left_out: Vec<CoveredHunk>,
-    /// The `linguist-generated` attributes at the base.
+    /// The files that the repository calls generated or not, at the base.
     pub generated: Generated,
     /// Human-readable notes on how the change was read.
     pub notes: Vec<String>,
 }
 
-/// The `linguist-generated` attributes of a repository.
+/// The files that a repository calls generated or not: by the attribute `linguist-generated`, or by the manifest of a tool
+/// beside its output folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Generated(HashMap<Vec<u8>, bool>);
 
 impl Generated {
-    /// The attribute of a path; `None` when it is not set.
+    /// Whether a path is generated; `None` when the repository does not say.
     #[must_use]
     pub fn attribute(&self, path: &[u8]) -> Option<bool> {
         self.0.get(path).copied()
@@ -57,11 +58,11 @@ impl Change {
         self.files.is_empty() && self.known.is_empty() && self.left_out.is_empty()
     }
 
-    /// True for a generated file, by attribute or, when that is not set, by name.
+    /// True for a file that was generated before the change: by the repository's word or, without it, by what the file is.
     #[must_use]
     pub fn is_generated(&self, file: &FileDiff) -> bool {
         let path = file.path().as_bytes();
-        self.generated.attribute(path).unwrap_or_else(|| analysis::is_generated(path))
+        self.generated.attribute(path).unwrap_or_else(|| analysis::was_generated(file))
     }
 
     /// Analyzes the files of the change.

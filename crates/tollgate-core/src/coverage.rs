@@ -3,8 +3,16 @@
 //! Every hunk of a change is reviewed, skipped by a named rule, or not reviewed for a stated reason. Files without hunks
 //! (binary files, pure renames, mode changes) have one entry each.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::finding::LineRange;
 use crate::path::FilePath;
+use crate::sha::Sha;
+
+/// The beginning of the rule by which hunks are skipped that an earlier review has seen.
+const UNCHANGED: &str = "unchanged since the review of ";
+/// The most rules that are named.
+const MAX_RULES: usize = 4;
 
 /// The status of a hunk, or of a file without hunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +23,26 @@ pub enum HunkStatus {
     Skipped(String),
     /// Not reviewed although it should have been, for this reason.
     NotReviewed(String),
+}
+
+impl HunkStatus {
+    /// The status of a hunk that the review of this commit has seen and that has not changed since.
+    #[must_use]
+    pub fn unchanged_since(reviewed: &Sha) -> Self {
+        Self::Skipped(unchanged_since(reviewed))
+    }
+
+    /// True for a hunk that an earlier review has seen.
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
+        matches!(self, Self::Skipped(rule) if rule.starts_with(UNCHANGED))
+    }
+}
+
+/// The rule by which hunks are skipped that the review of this commit has seen, for people.
+#[must_use]
+pub fn unchanged_since(reviewed: &Sha) -> String {
+    format!("{UNCHANGED}{}", reviewed.short())
 }
 
 /// A hunk, or a file without hunks, with its status.
@@ -35,6 +63,22 @@ pub struct Coverage {
     pub hunks: Vec<CoveredHunk>,
 }
 
+/// The words for hunks that a rule skips.
+const SKIPPED_BY_RULE: &str = "skipped by a rule";
+
+/// Unreviewed hunks with the same reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotReviewedGroup<'a> {
+    /// The reason.
+    pub why: &'a str,
+    /// The number of hunks.
+    pub n_hunks: usize,
+    /// The files, each once, in the order of the change.
+    pub files: Vec<&'a FilePath>,
+    /// The lines of the only hunk.
+    pub only_lines: Option<LineRange>,
+}
+
 /// The number of hunks per status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CoverageCount {
@@ -47,10 +91,85 @@ pub struct CoverageCount {
 }
 
 impl Coverage {
-    /// True when no hunk is left unreviewed.
+    /// True when no hunk is left unreviewed, and not all of them were skipped.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.count().not_reviewed == 0
+        self.count().not_reviewed == 0 && !self.is_all_skipped()
+    }
+
+    /// True when there are hunks, and neither this review nor an earlier one has looked at any of them.
+    #[must_use]
+    pub fn is_all_skipped(&self) -> bool {
+        let is_skipped =
+            |covered: &CoveredHunk| matches!(covered.status, HunkStatus::Skipped(_)) && !covered.status.is_unchanged();
+        !self.hunks.is_empty() && self.hunks.iter().all(is_skipped)
+    }
+
+    /// Why the coverage is not complete, as a clause for people; `None` when it is.
+    #[must_use]
+    pub fn incomplete_because(&self) -> Option<String> {
+        let hunks = if self.hunks.len() == 1 { "1 hunk".to_owned() } else { format!("{} hunks", self.hunks.len()) };
+        if self.is_all_skipped() {
+            let rules = self.rules().join(", ");
+            return Some(format!("nothing was reviewed: {hunks} skipped by rule ({rules}); a person has to look"));
+        }
+        match self.count().not_reviewed {
+            0 => None,
+            1 => Some(format!("1 of {hunks} was not reviewed")),
+            n_missing => Some(format!("{n_missing} of {hunks} were not reviewed")),
+        }
+    }
+
+    /// The rules that skipped hunks, each once, the first few of them.
+    fn rules(&self) -> Vec<&str> {
+        let mut rules: Vec<&str> = Vec::new();
+        for covered in &self.hunks {
+            if let HunkStatus::Skipped(rule) = &covered.status
+                && !rules.contains(&rule.as_str())
+                && rules.len() < MAX_RULES
+            {
+                rules.push(rule);
+            }
+        }
+        rules
+    }
+
+    /// The hunks that were not reviewed, grouped by reason.
+    #[must_use]
+    pub fn not_reviewed(&self) -> Vec<NotReviewedGroup<'_>> {
+        let mut groups: Vec<NotReviewedGroup<'_>> = Vec::new();
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        let mut seen: HashSet<(&str, &FilePath)> = HashSet::new();
+        for covered in &self.hunks {
+            let HunkStatus::NotReviewed(why) = &covered.status else { continue };
+            let index = *known.entry(why).or_insert(groups.len());
+            if index == groups.len() {
+                groups.push(NotReviewedGroup { why, n_hunks: 0, files: Vec::new(), only_lines: None });
+            }
+            let group = &mut groups[index];
+            group.n_hunks += 1;
+            group.only_lines = covered.lines.filter(|_| group.n_hunks == 1);
+            if seen.insert((why, &covered.file)) {
+                group.files.push(&covered.file);
+            }
+        }
+        groups
+    }
+
+    /// The skipped hunks, counted by reason: `unchanged since the review of abc1234` for each such review, and
+    /// `skipped by a rule` for all others.
+    #[must_use]
+    pub fn skipped(&self) -> Vec<(&str, usize)> {
+        let mut reasons: Vec<(&str, usize)> = Vec::new();
+        for covered in &self.hunks {
+            let HunkStatus::Skipped(why) = &covered.status else { continue };
+            let why = if why.starts_with(UNCHANGED) { why.as_str() } else { SKIPPED_BY_RULE };
+            match reasons.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, n_hunks)) => *n_hunks += 1,
+                None => reasons.push((why, 1)),
+            }
+        }
+        reasons
     }
 
     /// The number of hunks per status.

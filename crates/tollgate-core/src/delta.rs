@@ -12,7 +12,6 @@
 mod align;
 pub mod classify;
 pub mod convergence;
-pub mod finding_list;
 pub mod identity;
 pub mod json;
 pub mod line_map;

@@ -25,6 +25,7 @@ pub(crate) mod line_feeds;
 pub(crate) mod line_marks;
 mod print;
 mod redact;
+pub mod rows;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use serde_json::{Map, Value};
 
-use crate::path::FilePath;
+use crate::path::{FilePath, RepoPath};
 
 /// The severity of a finding, mildest first.
 ///
@@ -420,6 +420,24 @@ pub struct Finding {
     pub origin: Origin,
     /// Unknown fields of other tools, preserved on output.
     pub extra: Map<String, Value>,
+}
+
+/// The evidence of a finding without a quote, since the formats of a finding require one. It is never a quote itself.
+pub const NOTHING_QUOTED: &str = "(nothing was quoted)";
+
+/// The extension field with the result of the verification.
+pub const VERIFICATION: &str = "x_verification";
+
+/// True for a claim of a reviewer that names no file: a remark on the change as a whole, such as missing tests.
+#[must_use]
+pub fn is_about_whole_change(finding: &Finding) -> bool {
+    let names_no_file = |verification: &Value| verification.pointer("/claimed/file").is_none();
+    finding.location.file == unknown_file() && finding.extra.get(VERIFICATION).is_some_and(names_no_file)
+}
+
+/// The placeholder path of a claim without a file.
+pub(crate) fn unknown_file() -> FilePath {
+    FilePath::of_repo_path(&RepoPath::from_bytes(b"unknown"))
 }
 
 #[cfg(test)]

@@ -13,6 +13,14 @@ pub enum FailOn {
     Never,
 }
 
+impl FailOn {
+    /// True when a finding of this severity closes the gate.
+    #[must_use]
+    pub fn closes(self, severity: Severity) -> bool {
+        matches!(self, Self::Severity(floor) if severity >= floor)
+    }
+}
+
 impl Default for FailOn {
     fn default() -> Self {
         Self::Severity(Severity::High)
@@ -26,7 +34,7 @@ pub enum Gate {
     Open,
     /// A finding closes it.
     Closed,
-    /// No finding closes it, but part of the change was not reviewed.
+    /// No finding closes it, but the review is not complete ([`Review::is_complete`]).
     Partial,
     /// The author skipped the review by the title of the change.
     Skipped,

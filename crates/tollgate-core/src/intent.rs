@@ -272,6 +272,17 @@ pub(crate) fn profile_of(keyword: Keyword) -> Option<Profile> {
     }
 }
 
+/// A title or a subject without leading tags and without its declared type.
+#[must_use]
+pub(crate) fn without_declarations(title: &str) -> &str {
+    let rest = conventional::after_tags(title);
+    match conventional::parse(title) {
+        Some(header) if !title[header.end..].trim().is_empty() => title[header.end..].trim_start(),
+        Some(_) | None if rest.is_empty() => title,
+        Some(_) | None => rest,
+    }
+}
+
 fn first_line(message: &str) -> &str {
     let message = message.trim_start_matches(['\n', '\r']);
     let end = memchr::memchr2(b'\n', b'\r', message.as_bytes()).unwrap_or(message.len());

@@ -1,22 +1,21 @@
 //! Merges the findings of several reviewers into one list.
 //!
-//! Two reviewers' findings about the same defect become one that names both. It has the higher severity and ranks before
-//! equally severe findings of one reviewer: agreement is the best sign that a finding is right. Different findings at one
-//! location stay separate, and so do two findings of one reviewer.
+//! Two reviewers' findings that are one by [`crate::delta::identity`] become one finding that names both. It has
+//! the higher severity and ranks before equally severe findings of one reviewer: agreement is the best sign that a finding
+//! is right. Different findings at one location stay separate, and so do two findings of one reviewer.
 //!
 //! Several passes of one model are several voices of one reviewer, distinguished by `x_pass`. [`consensus`] requires a
 //! number of voices for findings of models.
 
-mod agree;
-
-use std::cell::OnceCell;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::delta::identity::{self, ComparedFinding, match_findings};
+use crate::delta::line_map::LineMap;
 use crate::finding::Finding;
 use crate::fingerprint::normalise;
-use crate::merge::agree::FindingWords;
 use crate::review::{Withheld, WithheldFinding};
 use crate::verify::VERIFICATION;
 
@@ -33,16 +32,14 @@ pub const PASS: &str = "x_pass";
 pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut findings = findings;
     findings.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| ties(a).cmp(&ties(b))));
-    let mut merged: Vec<MergedFinding> = Vec::with_capacity(findings.len());
-    // Sorted by file and first line, so an equivalent finding is among the last few; the window keeps this linear.
-    for finding in findings.into_iter().map(MergedFinding::new) {
-        let from = merged.len().saturating_sub(WINDOW);
-        let near = merged[from..].iter_mut().filter_map(|known| Some((known.agrees(&finding)?, known)));
-        // The best match; of equal ones the first.
-        match near.reduce(|best, next| if next.0 > best.0 { next } else { best }) {
-            Some((_, known)) => known.join(finding),
-            None => merged.push(finding),
-        }
+    // A reviewer that reports two findings means two defects, so only findings of different voices are matched.
+    let mut by_voices: BTreeMap<Vec<String>, Vec<MergedFinding>> = BTreeMap::new();
+    for finding in findings {
+        push_once(by_voices.entry(voices(&finding)).or_default(), MergedFinding::new(finding));
+    }
+    let mut merged: Vec<MergedFinding> = Vec::new();
+    for (voices, findings) in by_voices {
+        join_voices(&mut merged, &voices, findings);
     }
     let mut merged: Vec<Finding> = merged.into_iter().map(|merged_finding| merged_finding.finding).collect();
     merged.sort_by(|a, b| {
@@ -50,6 +47,44 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
         rank(a).cmp(&rank(b)).then_with(|| place(a).cmp(&place(b)))
     });
     merged
+}
+
+/// Adds a finding of a voice, unless the voice repeats itself.
+fn push_once(findings: &mut Vec<MergedFinding>, finding: MergedFinding) {
+    let is_here = |known: &&mut MergedFinding| known.finding.location == finding.finding.location;
+    // Sorted by location and rule, so a repetition is among the last few.
+    let mut near = findings.iter_mut().rev().take(WINDOW).take_while(is_here);
+    match near.find(|known| is_repeated(&known.finding, &finding.finding)) {
+        Some(known) => known.join(finding),
+        None => findings.push(finding),
+    }
+}
+
+/// True when one voice says the same twice of the same lines.
+fn is_repeated(a: &Finding, b: &Finding) -> bool {
+    match (&a.origin.rule, &b.origin.rule) {
+        (None, None) => normalise(a.summary.as_str()) == normalise(b.summary.as_str()),
+        (rule, other) => rule == other,
+    }
+}
+
+/// Joins the findings of one more voice with those of the others.
+fn join_voices(merged: &mut Vec<MergedFinding>, voices: &[String], findings: Vec<MergedFinding>) {
+    let is_of_others = |known: &MergedFinding| !self::voices(&known.finding).iter().any(|voice| voices.contains(voice));
+    let of_others: Vec<usize> = (0..merged.len()).filter(|&index| is_of_others(&merged[index])).collect();
+    let known: Vec<ComparedFinding<'_>> = of_others.iter().map(|&index| merged[index].compared()).collect();
+    let heard: Vec<ComparedFinding<'_>> = findings.iter().map(MergedFinding::compared).collect();
+    let pairs = match_findings(&known, &heard, &LineMap::unchanged()).pairs;
+    let mut joins: Vec<Option<usize>> = vec![None; findings.len()];
+    for (i, j) in pairs {
+        joins[j] = Some(of_others[i]);
+    }
+    for (finding, joins) in findings.into_iter().zip(joins) {
+        match joins {
+            Some(index) => merged[index].join(finding),
+            None => merged.push(finding),
+        }
+    }
 }
 
 /// Keeps the findings that enough models agree on; the others are withheld.
@@ -75,10 +110,8 @@ pub fn consensus(
     (kept, withheld)
 }
 
-/// The number of preceding findings that are compared.
+/// The number of preceding findings of a voice that are compared.
 const WINDOW: usize = 32;
-/// The distance in lines within which two findings can be about the same defect.
-const NEAR: u32 = 3;
 
 type SortKey<'a> = (&'a crate::finding::Location, Option<&'a str>, &'a str, Option<&'a str>);
 
@@ -92,58 +125,35 @@ fn ties(finding: &Finding) -> (Reverse<crate::finding::Severity>, crate::finding
     (Reverse(finding.severity), finding.category, pass(finding), &finding.evidence, finding.reason.as_deref())
 }
 
-/// A finding, possibly merged from several, and its words.
+/// A finding, possibly merged from several.
 struct MergedFinding {
     finding: Finding,
-    words: OnceCell<FindingWords>,
+    /// The reasons and titles of all of them, for comparison.
+    said: String,
 }
 
 impl MergedFinding {
     fn new(finding: Finding) -> Self {
-        Self { finding, words: OnceCell::new() }
+        Self { said: finding.reason.clone().unwrap_or_default(), finding }
     }
 
-    fn words(&self) -> &FindingWords {
-        self.words.get_or_init(|| FindingWords::of(&self.finding))
-    }
-
-    /// The similarity of two findings, if they are equivalent.
-    fn agrees(&self, other: &Self) -> Option<f64> {
-        const CERTAIN: f64 = 2.0;
-        let (a, b) = (&self.finding, &other.finding);
-        let (here, there) = (&a.location, &b.location);
-        let gap = here.lines.distance(there.lines);
-        if here.file != there.file || here.side != there.side || gap > NEAR {
-            return None;
-        }
-        let same_rule = a.origin.rule.is_some() && a.origin.rule == b.origin.rule;
-        let same_title = || normalise(a.summary.as_str()) == normalise(b.summary.as_str());
-        if voices(a).iter().any(|voice| voices(b).contains(voice)) {
-            // A reviewer that reports two findings means two defects.
-            let of_models = a.origin.rule.is_none() && b.origin.rule.is_none();
-            return (here == there && (same_rule || (of_models && same_title()))).then_some(CERTAIN);
-        }
-        let (overlap, same_category) = (gap == 0, a.category == b.category);
-        if overlap && same_rule {
-            return Some(CERTAIN);
-        }
-        if a.origin.rule.is_some() && b.origin.rule.is_some() {
-            // The message of a rule does not depend on the code: two rules of one category on one quote mean the same.
-            let same_evidence = a.evidence.split_whitespace().eq(b.evidence.split_whitespace());
-            return (overlap && same_category && same_evidence).then_some(1.0);
-        }
-        self.words().agrees(other.words(), same_category, overlap)
+    fn compared(&self) -> ComparedFinding<'_> {
+        ComparedFinding { reason: &self.said, ..ComparedFinding::from(&self.finding) }
     }
 
     fn join(&mut self, other: Self) {
         let names = joined(reviewers(&self.finding), reviewers(&other.finding));
         let voices = joined(voices(&self.finding), voices(&other.finding));
+        let is_one_text = identity::are_worded_alike(self.compared(), other.compared());
         let leads = |finding: &Finding| (finding.severity, finding.origin.rule.is_some());
         // The more severe one leads, because its severity needs its reason. Of equal ones a rule leads: its wording is stable.
-        let mut led = other.finding;
+        let Self { finding: mut led, said } = other;
         if leads(&led) > leads(&self.finding) {
             std::mem::swap(&mut self.finding, &mut led);
-            self.words = other.words;
+        }
+        self.said = [&self.said, led.summary.as_str(), &said].join("\n");
+        if !is_one_text {
+            add_words(&mut self.finding, &led);
         }
         fill(&mut self.finding, led);
         let extra = &mut self.finding.extra;
@@ -157,6 +167,17 @@ impl MergedFinding {
             extra.insert(REVIEWERS.to_owned(), names.into());
         }
     }
+}
+
+/// Adds the words of a joined finding to the reason, so that none of two remarks about the same code is lost.
+fn add_words(finding: &mut Finding, led: &Finding) {
+    let name = led.origin.reviewer.as_deref().unwrap_or("another reviewer");
+    let mut words = format!("Reported by {name} as: {}", led.summary);
+    words.extend(led.reason.iter().flat_map(|reason| ["\n\n", reason]));
+    finding.reason = Some(match finding.reason.take() {
+        Some(reason) => format!("{reason}\n\n{words}"),
+        None => words,
+    });
 }
 
 fn joined(mut names: Vec<String>, others: Vec<String>) -> Vec<String> {
@@ -179,7 +200,9 @@ fn fill(known: &mut Finding, other: Finding) {
     }
 }
 
-fn reviewers(finding: &Finding) -> Vec<String> {
+/// The reviewers that made a finding.
+#[must_use]
+pub fn reviewers(finding: &Finding) -> Vec<String> {
     names(finding, REVIEWERS).unwrap_or_else(|| finding.origin.reviewer.iter().cloned().collect())
 }
 

@@ -12,19 +12,19 @@ use serde_json::Value;
 
 use crate::board::Criterion;
 use crate::boundary::{Boundary, one_line};
-use crate::diff::{FileDiff, Hunk};
-use crate::finding::{Category, Finding, LineRange, Severity, Side};
-use crate::path::{FilePath, RepoPath};
+pub use crate::boundary::{ContextFile, MAX_CONTEXT_CHARS};
+use crate::diff::FileDiff;
+use crate::finding::{Category, Severity};
+use crate::path::RepoPath;
 use crate::plan::{Call, Plan, render, thousands};
 
 mod answer_shape;
 mod default;
+mod prior;
 pub mod template;
 
 pub use default::{DEFAULT_SYSTEM, DEFAULT_TEMPLATE};
-
-/// The most characters of a project file.
-pub const MAX_CONTEXT_CHARS: usize = 5_000;
+pub use prior::{PriorFinding, PriorPlace};
 
 /// The most characters of a title.
 const MAX_TITLE_CHARS: usize = 500;
@@ -35,8 +35,8 @@ const MAX_TEXT_CHARS: usize = 20_000;
 /// The most skipped files that are named.
 const MAX_SKIPPED: usize = 50;
 
-/// The most earlier findings in one call.
-const MAX_PRIOR: usize = 50;
+/// The most characters of the reason why a criterion was not met.
+const MAX_UNMET_CHARS: usize = 300;
 
 /// The inputs of a prompt besides the change.
 #[derive(Clone, Copy)]
@@ -53,6 +53,8 @@ pub struct PromptSettings<'a> {
     pub spec: &'a str,
     /// The acceptance criteria, each of which the model answers; may be empty.
     pub criteria: &'a [Criterion],
+    /// The criteria that the last review called not met, by their texts, each with the reason.
+    pub unmet: &'a [(String, String)],
     /// Project files with conventions.
     pub context: &'a [ContextFile],
     /// The effects of the author's declarations on this review, in words.
@@ -67,8 +69,10 @@ pub struct PromptSettings<'a> {
     pub instructions: &'a [Instruction],
     /// True when the instruction with this index applies to this path.
     pub applies: &'a dyn Fn(usize, &RepoPath) -> bool,
-    /// Findings of the last review that were open.
-    pub prior: &'a [Finding],
+    /// Findings of the last review that were open, each of which the model answers.
+    pub prior: &'a [PriorFinding],
+    /// Tells the lines that changed since the last review; `None` in a first review.
+    pub fresh: Option<render::IsFresh<'a>>,
     /// Files of the change that are not shown.
     pub skipped: &'a [Skipped],
     /// Delimits untrusted text.
@@ -86,15 +90,6 @@ pub enum AnswerForm {
     Structured,
     /// By instructions in the prompt.
     Text,
-}
-
-/// A project file with conventions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContextFile {
-    /// Its name, e.g. `AGENTS.md`.
-    pub name: String,
-    /// Its text, truncated to [`MAX_CONTEXT_CHARS`].
-    pub text: String,
 }
 
 /// An instruction of the operator for some files.
@@ -124,6 +119,8 @@ pub struct Prompt {
     pub shared: String,
     /// The rest, for each call of the plan.
     pub parts: Vec<String>,
+    /// The findings of the last review that each call asks about, by their indices.
+    pub asked: Vec<Vec<usize>>,
     /// Problems of the template, for people.
     pub problems: Vec<String>,
 }
@@ -143,17 +140,18 @@ pub fn write(setting: &PromptSettings<'_>, plan: &Plan, files: &[FileDiff]) -> P
     };
     let mut shared = shared(setting);
     shared.push_str(&template::expand_tokens(before, &|name| value(name, "")));
-    let part = |call: &Call| {
-        let change = render::render(call, files);
+    let mut asked = prior::asked(setting.prior, plan, files);
+    let part = |(call, asked): (&Call, &mut Vec<usize>)| {
+        let change = render::render(call, files, setting.fresh);
         let mut part = template::expand_tokens(behind, &|name| value(name, &change));
         part.truncate(part.trim_end().len());
         part.push('\n');
         write_instructions(&mut part, setting, call, files);
-        write_prior(&mut part, setting, call, files);
+        write_prior(&mut part, setting, asked);
         part
     };
-    let parts = plan.calls.iter().map(part).collect();
-    Prompt { system: system(setting), shared, parts, problems: problems(&tokens) }
+    let parts = plan.calls.iter().zip(&mut asked).map(part).collect();
+    Prompt { system: system(setting), shared, parts, asked, problems: problems(&tokens) }
 }
 
 /// The follow-up prompt after an unreadable answer; it is sent once.
@@ -180,7 +178,9 @@ pub fn echoes_request(shared: &str, text: &str) -> bool {
 pub fn overhead(setting: &PromptSettings<'_>) -> usize {
     let empty = Plan { calls: vec![Call { units: Vec::new(), tokens: 0 }], left_out: Vec::new() };
     let prompt = write(setting, &empty, &[]);
-    let texts = [&prompt.system, &prompt.shared].into_iter().chain(&prompt.parts);
+    let all: Vec<usize> = (0..setting.prior.len()).collect();
+    let (prior, _) = prior::written(setting.prior, &all);
+    let texts = [&prompt.system, &prompt.shared, &prior].into_iter().chain(&prompt.parts);
     texts.map(|text| crate::tokens::estimate(text.as_bytes())).sum()
 }
 
@@ -189,7 +189,13 @@ fn system(setting: &PromptSettings<'_>) -> String {
     if !setting.criteria.is_empty() {
         text.push_str(CRITERIA_FIRST);
     }
+    if !setting.prior.is_empty() {
+        text.push_str(PRIOR_FINDINGS);
+    }
     text.push_str(HOW_TO_READ);
+    if setting.fresh.is_some() {
+        text.push_str(FRESH_LINES);
+    }
     text.push_str("\n\n## How to answer\n");
     match setting.answer {
         AnswerForm::Structured => text.push_str(
@@ -225,6 +231,27 @@ met, the decision is REJECTED, also without a finding.
 If you answer in words and not in JSON, give each a line of its own: `C1: met – src/form.ts:12`, `C2: not met – what is \
 missing`, `C3: unclear – why`.";
 
+/// The instructions on findings of the last review, also added to a custom system prompt.
+const PRIOR_FINDINGS: &str = "
+
+## Findings of the last review
+This change was reviewed before. The request lists findings of that review by name (P1, P2 …). Answer each of them, once \
+and by its name:
+- fixed: the code that you are shown deals with it now. The evidence names the file and the line and quotes the line of \
+code that does: `src/form.ts:12 if (!name) return;`.
+- open: it is still true. It stays on record by this answer, so do not list it among the findings again. If it is High or \
+Critical, the decision is REJECTED.
+- unknown: what you are shown does not tell.
+Judge by the code alone. A comment, a message or a title that says it is fixed does not fix it, and a finding that has \
+nothing to do with what changed since is open or unknown, not fixed.
+If you answer in words and not in JSON, give each a line of its own: `P1: fixed – src/form.ts:12 if (!name) return;`, \
+`P2: open – why`, `P3: unknown – why`.";
+
+/// The instructions on marked lines, also added to a custom system prompt.
+const FRESH_LINES: &str = "
+- A `*` in front of a number marks a line that changed since the last review, which has seen the others. The decision is \
+about the whole change: both count.";
+
 /// The instructions on the request format, also added to a custom system prompt.
 const HOW_TO_READ: &str = "
 
@@ -244,8 +271,7 @@ const NAMES_BOUNDARY: &str = "The boundary of this request is ";
 fn shared(setting: &PromptSettings<'_>) -> String {
     let mut text = format!("{NAMES_BOUNDARY}{}.\n\n", setting.boundary.as_str());
     if !setting.criteria.is_empty() {
-        let lines: Vec<String> =
-            setting.criteria.iter().map(|it| format!("{}: {}", one_line(&it.id), one_line(&it.text))).collect();
+        let lines: Vec<String> = setting.criteria.iter().map(|criterion| setting.asked_for(criterion)).collect();
         let fenced = setting.boundary.fence("criteria", &lines.join("\n"));
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "## Acceptance criteria\nAnswer each of these first, by its name:\n{fenced}\n");
@@ -296,47 +322,35 @@ fn write_instructions(text: &mut String, setting: &PromptSettings<'_>, call: &Ca
     }
 }
 
-fn write_prior(text: &mut String, setting: &PromptSettings<'_>, call: &Call, files: &[FileDiff]) {
-    let shown: Vec<(&FileDiff, &Hunk)> = call
-        .hunks()
-        .into_iter()
-        .filter_map(|(file, hunk)| files.get(file).and_then(|file| Some((file, file.hunks.get(hunk)?))))
-        .collect();
-    let on_these = |finding: &&Finding| shown.iter().any(|(file, hunk)| is_on(finding, file, hunk));
-    let lines: Vec<String> = setting.prior.iter().filter(on_these).take(MAX_PRIOR).map(in_words).collect();
-    if !lines.is_empty() {
-        let fenced = setting.boundary.fence("earlier findings", &lines.join("\n"));
-        let _ = write!(
-            text,
-            "\n## Findings of the last review on these lines\nReport each that is still true once more, by the same \
-             title, at its lines of now. Leave out those that are dealt with.\n{fenced}\n"
-        );
+/// Asks about the findings of the last review. Those that do not fit are no longer among the asked ones.
+fn write_prior(text: &mut String, setting: &PromptSettings<'_>, asked: &mut Vec<usize>) {
+    if asked.is_empty() {
+        return;
     }
-}
-
-/// True when a finding is on lines of a hunk.
-fn is_on(finding: &Finding, file: &FileDiff, hunk: &Hunk) -> bool {
-    let (path, start, len) = match finding.location.side {
-        Side::Right => (file.new_path.as_ref(), hunk.new_start, hunk.new_len),
-        Side::Left => (file.old_path.as_ref(), hunk.old_start, hunk.old_len),
-    };
-    let lines = LineRange::new(start, start.saturating_add(len).saturating_sub(1));
-    lines.is_some_and(|lines| lines.overlaps(finding.location.lines))
-        && path.is_some_and(|path| FilePath::of_repo_path(path) == finding.location.file)
-}
-
-fn in_words(finding: &Finding) -> String {
-    let Finding { severity, category, location, summary, .. } = finding;
-    let side = if location.side == Side::Left { " (removed)" } else { "" };
-    format!(
-        "{severity}/{category} {}:{}{side}: {}",
-        one_line(location.file.as_str()),
-        location.lines,
-        one_line(summary.as_str())
-    )
+    let (listed, n_listed) = prior::written(setting.prior, asked);
+    let left_out = prior::left_out(asked.len() - n_listed);
+    asked.truncate(n_listed);
+    let fenced = setting.boundary.fence("earlier findings", listed.trim_end());
+    let _ = write!(
+        text,
+        "\n## Findings of the last review\nAnswer each of these by its name: fixed, open or unknown.{left_out}\n{fenced}\n"
+    );
 }
 
 impl PromptSettings<'_> {
+    /// A criterion in one line, with what the last review found missing.
+    fn asked_for(&self, criterion: &Criterion) -> String {
+        let line = format!("{}: {}", one_line(&criterion.id), one_line(&criterion.text));
+        match self.unmet.iter().find(|(text, _)| *text == criterion.text) {
+            None => line,
+            Some((_, why)) if why.trim().is_empty() => format!("{line} [the last review: not met]"),
+            Some((_, why)) => {
+                let end = why.char_indices().nth(MAX_UNMET_CHARS).map_or(why.len(), |(end, _)| end);
+                format!("{line} [the last review: not met – {}]", one_line(why[..end].trim()))
+            }
+        }
+    }
+
     /// Fences a text of the author; `(none)` when it is blank.
     fn told(&self, name: &str, text: &str, max_chars: usize) -> String {
         if text.trim().is_empty() {

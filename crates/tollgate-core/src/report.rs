@@ -3,7 +3,9 @@
 //! Writers take a [`Review`] alone (the HTML page also takes the diff); readers return a review or findings, with a note
 //! for every repair.
 
+pub mod finding_list;
 pub mod github;
+pub mod head_state;
 pub mod html;
 pub(crate) mod import;
 pub mod iteration;
@@ -238,6 +240,7 @@ impl Read {
                     findings,
                     withheld,
                     coverage: None,
+                    doubts: Vec::new(),
                     re_review_required: false,
                     notes: None,
                     extra: serde_json::Map::new(),

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! with a rule id or a finding's fingerprint `fp-…`. A configuration entry is a [`Suppression`]. A [`Dismissal`] names one
-//! finding and applies while its evidence is unchanged. A Critical finding is suppressed only when a reason is given.
+//! finding, always has a [`reason`], and applies while the evidence is unchanged, on the change it was made on or in the
+//! whole repository. A Critical finding is suppressed by a comment or by configuration only when a reason is given.
 //! Suppressed findings are counted and listed with the reason.
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,10 +16,12 @@ use std::collections::{BTreeMap, HashMap};
 use globset::{GlobMatcher, GlobSet};
 
 use crate::diff::{FileDiff, LineKind};
-use crate::finding::{Category, Finding, Severity, Side, Summary};
+use crate::finding::{Category, Finding, Location, Severity, Side, Summary};
 use crate::fingerprint::{self, Fingerprint};
 use crate::path::FilePath;
-use crate::review::{Withheld, WithheldFinding};
+use crate::pull::finding_key::FindingKey;
+use crate::review::{Suppressor, Withheld, WithheldFinding};
+use crate::visible::is_hidden;
 
 /// The marker of an ignore comment.
 pub const MARK: &str = "tollgate:ignore";
@@ -74,6 +77,49 @@ pub struct Dismissal {
     pub reason: String,
     /// The display name: `.tollgate/dismissals.toml`.
     pub name: String,
+    /// The person who made it; `None` in the file of a team.
+    pub who: Option<String>,
+    /// When it was made, as `2026-01-09T14:22:00.000Z`.
+    pub at: Option<String>,
+    /// True when it holds for the whole repository.
+    pub everywhere: bool,
+    /// The dismissed findings of the prior review, at their current lines; empty when they are unknown.
+    occurrences: Vec<Occurrence>,
+}
+
+/// A dismissed finding of the prior review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Occurrence {
+    /// Its current location.
+    pub location: Location,
+    /// Its category.
+    pub category: Category,
+    /// Its severity.
+    pub severity: Severity,
+}
+
+impl Occurrence {
+    /// True when a finding quotes the same code on its lines.
+    fn is_at(&self, finding: &Finding) -> bool {
+        let (here, there) = (&self.location, &finding.location);
+        here.file == there.file && here.side == there.side && here.lines.overlaps(there.lines)
+    }
+
+    /// True when a finding on its lines is the same in other words. One that begins to block is not.
+    fn is_reworded_as(&self, finding: &Finding) -> bool {
+        let is_blocked_now = finding.severity.blocks() && !self.severity.blocks();
+        self.is_at(finding) && self.category == finding.category && !is_blocked_now
+    }
+}
+
+/// The reason of a dismissal, trimmed. Blanks, punctuation and invisible characters are no reason.
+pub fn reason(text: &str) -> Result<&str, String> {
+    let text = text.trim();
+    if text.chars().any(|character| character.is_alphanumeric() && !is_hidden(character)) {
+        Ok(text)
+    } else {
+        Err("a dismissal needs a reason in words".to_owned())
+    }
 }
 
 impl Dismissal {
@@ -81,12 +127,44 @@ impl Dismissal {
     pub fn parse(file: &str, title: &str, evidence: String, reason: String, name: &str) -> Result<Self, String> {
         let path = FilePath::parse(file).map_err(|error| format!("`{file}` is not a path: {error}"))?;
         let summary = Summary::parse(title).map_err(|error| format!("`{title}` is not a title: {error}"))?;
-        if reason.trim().is_empty() {
-            return Err("a dismissal needs a reason".to_owned());
-        }
+        let reason = self::reason(&reason)?.to_owned();
         let words = fingerprint::normalise(summary.as_str());
         let fingerprint = Fingerprint::new(&path, &summary);
-        Ok(Self { fingerprint, file: path, title: summary, words, evidence, reason, name: name.to_owned() })
+        let (name, who, at, everywhere) = (name.to_owned(), None, None, true);
+        let occurrences = Vec::new();
+        Ok(Self {
+            fingerprint,
+            file: path,
+            title: summary,
+            words,
+            evidence,
+            reason,
+            name,
+            who,
+            at,
+            everywhere,
+            occurrences,
+        })
+    }
+
+    /// The dismissal with its author, its time and its scope.
+    #[must_use]
+    pub fn made(self, who: Option<&str>, at: String, everywhere: bool) -> Self {
+        let scope = if everywhere { " for the whole repository" } else { "" };
+        let name = format!("a dismissal by {}{scope}", who.unwrap_or("an unnamed person"));
+        Self { name, who: who.map(str::to_owned), at: Some(at), everywhere, ..self }
+    }
+
+    /// The kind of its suppressions.
+    #[must_use]
+    pub fn suppressor(&self) -> Suppressor {
+        Suppressor::Dismissal { who: self.who.clone(), at: self.at.clone(), everywhere: self.everywhere }
+    }
+
+    /// The dismissal of a finding; the error is a human-readable message.
+    pub fn of_finding(finding: &Finding, reason: &str) -> Result<Self, String> {
+        let (file, title) = (finding.location.file.as_str(), finding.summary.as_str());
+        Self::parse(file, title, finding.evidence.clone(), reason.to_owned(), "")
     }
 
     /// The title of the finding.
@@ -101,18 +179,32 @@ impl Dismissal {
         Self { fingerprint: Fingerprint::new(file, &self.title), file: file.clone(), ..self.clone() }
     }
 
+    /// The dismissal of these findings of the prior review: it covers them, in any words, and no later copy of their code.
+    #[must_use]
+    pub fn of(self, occurrences: Vec<Occurrence>) -> Self {
+        Self { occurrences, ..self }
+    }
+
     /// True when a finding has the same title and evidence, in any file.
     #[must_use]
     pub fn covers(&self, finding: &Finding) -> bool {
-        self.names(finding) && self.holds(finding)
+        self.names(finding) && self.quotes(finding)
     }
 
-    /// True when a finding has the same fingerprint and title, regardless of its evidence.
+    /// True when a finding has the same title, or is a dismissed one in other words, regardless of its evidence.
     fn names(&self, finding: &Finding) -> bool {
         self.words == fingerprint::normalise(finding.summary.as_str())
+            || FindingKey::of(finding).fingerprint() == self.fingerprint
+            || self.occurrences.iter().any(|occurrence| occurrence.is_reworded_as(finding))
     }
 
+    /// True when the dismissed code is quoted where it was dismissed, as far as that is known.
     fn holds(&self, finding: &Finding) -> bool {
+        let is_here = || self.occurrences.is_empty() || self.occurrences.iter().any(|known| known.is_at(finding));
+        self.quotes(finding) && is_here()
+    }
+
+    fn quotes(&self, finding: &Finding) -> bool {
         self.evidence.split_whitespace().eq(finding.evidence.split_whitespace())
     }
 }
@@ -216,41 +308,46 @@ pub fn apply(
     dismissals: &[Dismissal],
     is_rule: &dyn Fn(&str) -> bool,
 ) -> Suppressed {
-    let mut dismissed: HashMap<Fingerprint, Vec<&Dismissal>> = HashMap::new();
+    let mut dismissed: HashMap<&FilePath, Vec<&Dismissal>> = HashMap::new();
     for dismissal in dismissals {
-        dismissed.entry(dismissal.fingerprint).or_default().push(dismissal);
+        dismissed.entry(&dismissal.file).or_default().push(dismissal);
     }
     let mut suppressed = Suppressed::default();
     let mut used = vec![false; ignores.len()];
     // A line has at most one comment, so a finding checks only those around its own lines.
     let by_line: BTreeMap<(&FilePath, u32), usize> =
         ignores.iter().enumerate().map(|(index, ignore)| ((&ignore.file, ignore.line_number), index)).collect();
-    for finding in findings {
+    for mut finding in findings {
         let (file, lines) = (&finding.location.file, finding.location.lines);
         let around = by_line.range((file, lines.start().saturating_sub(1))..=(file, lines.end()));
         let comment = around.map(|(_, index)| *index).find(|index| ignores[*index].covers(&finding));
         let entry = configured.iter().find(|entry| entry.covers(&finding));
-        let (by, reason) = match (comment, entry) {
+        let (by, reason, kind) = match (comment, entry) {
             (Some(index), _) => {
                 used[index] = true;
                 let ignore = &ignores[index];
-                (format!("{MARK} at line {}", ignore.line_number), ignore.reason.clone())
+                (format!("{MARK} at line {}", ignore.line_number), ignore.reason.clone(), Suppressor::Comment)
             }
-            (None, Some(entry)) => (entry.name.clone(), entry.reason.clone()),
+            (None, Some(entry)) => (entry.name.clone(), entry.reason.clone(), Suppressor::Configuration),
             (None, None) => match dismissal_of(&finding, &dismissed, &mut suppressed.notes) {
-                Some(dismissal) => (dismissal.name.clone(), Some(dismissal.reason.clone())),
+                Some(dismissal) => {
+                    // In other words this time; by its key the next review knows that it was dismissed.
+                    FindingKey::of_dismissed(dismissal.fingerprint, &dismissal.evidence).keep(&mut finding);
+                    (dismissal.name.clone(), Some(dismissal.reason.clone()), dismissal.suppressor())
+                }
                 None => {
                     suppressed.kept.push(finding);
                     continue;
                 }
             },
         };
-        if finding.severity == Severity::Critical && reason.is_none() {
+        let has_reason = reason.as_deref().is_some_and(|text| self::reason(text).is_ok());
+        if finding.severity == Severity::Critical && !has_reason {
             let place = format!("{}:{}", finding.location.file, finding.location.lines.start());
             suppressed.notes.push(format!("{place}: a Critical finding is not suppressed without a reason ({by})"));
             suppressed.kept.push(finding);
         } else {
-            suppressed.withheld.push(WithheldFinding { finding, why: Withheld::Suppressed { by, reason } });
+            suppressed.withheld.push(WithheldFinding { finding, why: Withheld::Suppressed { by, reason, kind } });
         }
     }
     suppressed.notes.extend(doubtful(ignores, &used, is_rule));
@@ -260,16 +357,16 @@ pub fn apply(
 /// The dismissal of a finding; an outdated one is noted.
 fn dismissal_of<'a>(
     finding: &Finding,
-    dismissed: &HashMap<Fingerprint, Vec<&'a Dismissal>>,
+    dismissed: &HashMap<&FilePath, Vec<&'a Dismissal>>,
     notes: &mut Vec<String>,
 ) -> Option<&'a Dismissal> {
     if dismissed.is_empty() {
         return None;
     }
-    let of_it = dismissed.get(&Fingerprint::of(finding))?.iter().filter(|dismissal| dismissal.names(finding));
+    let of_it = dismissed.get(&finding.location.file)?.iter().filter(|dismissal| dismissal.names(finding));
     let of_it: Vec<&Dismissal> = of_it.copied().collect();
     let holding = of_it.iter().find(|dismissal| dismissal.holds(finding)).copied();
-    if let (None, Some(outdated)) = (holding, of_it.first()) {
+    if let (None, Some(outdated)) = (holding, of_it.iter().find(|dismissal| !dismissal.quotes(finding))) {
         let place = format!("{}:{}", finding.location.file, finding.location.lines.start());
         let (print, name) = (outdated.fingerprint, &outdated.name);
         notes.push(format!("{place}: the dismissal of {print} ({name}) no longer applies because the code changed"));
@@ -298,7 +395,7 @@ fn doubtful(ignores: &[Ignore], used: &[bool], is_rule: &dyn Fn(&str) -> bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{FindingId, LineRange, Location, Origin, Summary};
+    use crate::finding::{FindingId, LineRange, Origin, Summary};
 
     fn finding(severity: Severity, line_number: u32, rule: &str) -> Finding {
         Finding {
@@ -332,7 +429,7 @@ mod tests {
         let is_rule = |name: &str| name == "js-eval" || name == "js-other";
         let suppressed = apply(vec![finding(severity, 2, "js-eval")], &ignores(&files[0]), &[], &[], &is_rule);
         let withheld = suppressed.withheld.iter().map(|withheld| match &withheld.why {
-            Withheld::Suppressed { by, reason } => format!("{by}: {}", reason.as_deref().unwrap_or("no reason")),
+            Withheld::Suppressed { by, reason, .. } => format!("{by}: {}", reason.as_deref().unwrap_or("no reason")),
             other => format!("{other:?}"),
         });
         let said: Vec<String> = withheld.chain(suppressed.notes).collect();
@@ -436,9 +533,35 @@ mod tests {
     }
 
     #[test]
+    fn a_dismissal_covers_its_occurrence_in_any_words_and_no_later_copy() {
+        let dismissed = finding(Severity::High, 2, "js-eval");
+        let Finding { location, category, severity, .. } = dismissed.clone();
+        let dismissal =
+            Dismissal::parse("a.js", "eval of input", "eval(x)".to_owned(), "ours".to_owned(), "x").unwrap();
+        let dismissal = dismissal.of(vec![Occurrence { location, category, severity }]);
+        let reworded = Finding { summary: Summary::parse("Input is run as code").unwrap(), ..dismissed.clone() };
+        let kept =
+            |finding: Finding| apply(vec![finding], &[], &[], std::slice::from_ref(&dismissal), &|_| true).kept.len();
+        assert_eq!(kept(dismissed.clone()), 0);
+        assert_eq!(kept(reworded.clone()), 0);
+        assert_eq!(kept(finding(Severity::High, 80, "js-eval")), 1);
+        assert_eq!(kept(Finding { category: Category::Perf, ..reworded.clone() }), 1);
+        assert_eq!(kept(Finding { evidence: "eval(y)".to_owned(), ..dismissed }), 1);
+        let mild = Occurrence { severity: Severity::Low, ..dismissal.occurrences[0].clone() };
+        let suppressed = apply(vec![reworded], &[], &[], &[dismissal.of(vec![mild])], &|_| true);
+        assert_eq!(suppressed.kept.len(), 1);
+    }
+
+    #[test]
     fn a_dismissal_needs_a_reason_and_a_finding() {
         let parse = |file, title, reason: &str| Dismissal::parse(file, title, String::new(), reason.to_owned(), "x");
-        assert_eq!(parse("a.js", "t", " ").unwrap_err(), "a dismissal needs a reason");
+        for no_reason in ["", " \n", "...", "-", "!?", "\u{200b}\u{2060}", "\u{3164}\u{ffa0}", "👍"] {
+            let refused = parse("a.js", "t", no_reason).unwrap_err();
+            assert_eq!(refused, "a dismissal needs a reason in words", "{no_reason:?}");
+        }
+        for reason in ["ours", " #12 ", "これは固定値", "не используется"] {
+            assert_eq!(parse("a.js", "t", reason).unwrap().reason, reason.trim());
+        }
         assert!(parse("../a.js", "t", "ours").unwrap_err().contains("is not a path"));
         assert!(parse("a.js", "", "ours").unwrap_err().contains("is not a title"));
     }

@@ -52,6 +52,49 @@ impl BlockingCount {
     }
 }
 
+/// The label of a review that did not cover the whole change and has no blocker.
+pub const PARTLY_REVIEWED: &str = "Partly reviewed";
+
+/// The label of a re-review without blockers whose other findings close the gate by configuration.
+pub const GATE_CLOSED: &str = "Gate closed";
+
+/// The colour of a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Colour {
+    /// The change may be merged.
+    Green,
+    /// As before: no blockers before or now.
+    Blue,
+    /// Not yet: changes are needed, or the review is partial.
+    Yellow,
+    /// A critical finding.
+    Red,
+}
+
+impl Colour {
+    /// The name in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Green => "green",
+            Self::Blue => "blue",
+            Self::Yellow => "yellow",
+            Self::Red => "red",
+        }
+    }
+
+    /// The emoji short code in comments.
+    #[must_use]
+    pub fn emoji(self) -> &'static str {
+        match self {
+            Self::Green => "green_circle",
+            Self::Blue => "large_blue_circle",
+            Self::Yellow => "yellow_circle",
+            Self::Red => "red_circle",
+        }
+    }
+}
+
 /// The verdict of a summary comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommentVerdict {
@@ -78,15 +121,33 @@ impl CommentVerdict {
     }
 }
 
+impl CommentVerdict {
+    /// The colour.
+    #[must_use]
+    pub fn colour(self) -> Colour {
+        match self {
+            Self::Block => Colour::Red,
+            Self::NeedsChanges => Colour::Yellow,
+            Self::ApproveWithNotes | Self::Approve => Colour::Green,
+        }
+    }
+
+    /// The label for people.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Block => "Block",
+            Self::NeedsChanges => "Needs changes",
+            Self::ApproveWithNotes => "Approve with notes",
+            Self::Approve => "Approve",
+        }
+    }
+}
+
 /// The emoji's short code and the label: `:red_circle: **Block**`.
 impl fmt::Display for CommentVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Block => ":red_circle: **Block**",
-            Self::NeedsChanges => ":yellow_circle: **Needs changes**",
-            Self::ApproveWithNotes => ":green_circle: **Approve with notes**",
-            Self::Approve => ":green_circle: **Approve**",
-        })
+        write!(f, ":{}: **{}**", self.colour().emoji(), self.label())
     }
 }
 
@@ -115,14 +176,20 @@ impl VerdictUpdate {
         }
     }
 
+    /// The colour.
+    #[must_use]
+    pub fn colour(self) -> Colour {
+        match self {
+            Self::NewBlockers(_) | Self::BlockersRemain(_) => Colour::Yellow,
+            Self::BlockersResolved => Colour::Green,
+            Self::StillReady => Colour::Blue,
+        }
+    }
+
     /// The emoji short code.
     #[must_use]
     pub fn emoji(self) -> &'static str {
-        match self {
-            Self::NewBlockers(_) | Self::BlockersRemain(_) => "yellow_circle",
-            Self::BlockersResolved => "green_circle",
-            Self::StillReady => "large_blue_circle",
-        }
+        self.colour().emoji()
     }
 
     /// The label for people.
@@ -162,13 +229,16 @@ pub fn update(
     resolved: impl IntoIterator<Item = Severity>,
     still_open: impl IntoIterator<Item = Severity>,
 ) -> VerdictUpdate {
-    let n_new = n_blocking(new);
-    let n_open = n_blocking(still_open);
+    update_of_counts(n_blocking(new), n_blocking(resolved), n_blocking(still_open))
+}
+
+/// Decides the verdict of a re-review from the numbers of new, resolved and still open blockers.
+pub(crate) fn update_of_counts(n_new: usize, n_resolved: usize, n_open: usize) -> VerdictUpdate {
     if n_new > 0 {
         VerdictUpdate::NewBlockers(n_new)
     } else if n_open > 0 {
         VerdictUpdate::BlockersRemain(n_open)
-    } else if n_blocking(resolved) > 0 {
+    } else if n_resolved > 0 {
         VerdictUpdate::BlockersResolved
     } else {
         VerdictUpdate::StillReady

@@ -1,14 +1,17 @@
 //! Verifies the claims of models against the change: only claims with evidence become findings.
 //!
 //! A model names a file, lines and code. [`verify`] searches the code in the text that the model was shown and anchors the
-//! finding where the code is. A claim about a file outside the change, or with code that does not occur, is *unverified*:
-//! stored, reported separately, and never part of the verdict. Corrections are recorded in the finding:
+//! finding where the code is. A claim about a file outside the change, without code, or with code that does not occur, is
+//! *unverified*: stored, reported separately, and never part of the verdict. Code on an unchanged line of a function that
+//! the change touches counts, and is anchored at the nearest changed line of that function. Corrections are recorded in the
+//! finding:
 //!
 //! ```json
 //! "x_verification": {
 //!   "state": "whitespace",
 //!   "claimed": { "file": "b/src/a.rs", "line_start": 40, "line_end": 41 },
-//!   "changed": ["file", "line"]
+//!   "changed": ["file", "line"],
+//!   "anchored": { "line_start": 40, "line_end": 41 }
 //! }
 //! ```
 //!
@@ -28,15 +31,18 @@ mod search_text;
 
 use crate::answer::Claim;
 use crate::diff::FileDiff;
-use crate::finding::Finding;
+use crate::finding::{Finding, LineRange};
+pub use crate::finding::{NOTHING_QUOTED, VERIFICATION, is_about_whole_change};
 use crate::review::WithheldFinding;
 
-pub use consistency::{Weight, check_consistency};
+pub use consistency::check_consistency;
 pub use criteria::{CriteriaAnswers, combine_criteria};
 pub use fix::fixed;
 
-/// The extension field with the result of the verification.
-pub(crate) const VERIFICATION: &str = "x_verification";
+/// The extension field with the reason why a fix was refused.
+const FIX_WITHHELD: &str = "x_fix_withheld";
+/// The extension field with the text of a refused fix.
+const FIX_REFUSED: &str = "x_fix_refused";
 
 /// The text that was sent to a reviewer.
 #[derive(Clone, Copy)]
@@ -47,6 +53,8 @@ pub struct ShownChange<'a> {
     pub sent: &'a dyn Fn(usize, usize) -> bool,
     /// Context lines of the new file that were sent, with their numbers, by file index.
     pub around: &'a dyn Fn(usize) -> &'a [(u32, String)],
+    /// The lines of the functions that the change touches, after the change, by file index.
+    pub functions: &'a dyn Fn(usize) -> Vec<LineRange>,
     /// The name of the reviewer.
     pub reviewer: &'a str,
 }
@@ -58,6 +66,8 @@ pub struct Verified {
     pub findings: Vec<Finding>,
     /// Claims that were not, with the reason.
     pub withheld: Vec<WithheldFinding>,
+    /// True for each claim that was verified, in the order of the claims.
+    pub counts: Vec<bool>,
 }
 
 /// Verifies claims and anchors them where their evidence is.
@@ -71,12 +81,23 @@ fn counted(claims: Vec<Claim>, shown: &ShownChange<'_>) -> (Verified, u64) {
     let verifier = claim::ClaimVerifier::new(*shown);
     let mut verified = Verified::default();
     for claim in claims {
-        match verifier.verify_claim(claim) {
+        let outcome = verifier.verify_claim(claim);
+        verified.counts.push(matches!(outcome, claim::ClaimOutcome::Counts(_)));
+        match outcome {
             claim::ClaimOutcome::Counts(finding) => verified.findings.push(finding),
             claim::ClaimOutcome::Withheld(withheld) => verified.withheld.push(withheld),
         }
     }
     (verified, verifier.n_compared())
+}
+
+/// Records that a fix was refused. Its text is kept, and no report shows it as a fix or as a suggestion.
+pub fn withhold_fix(finding: &mut Finding, why: &str, text: String) {
+    if finding.suggestion.as_ref() == Some(&text) {
+        finding.suggestion = None;
+    }
+    finding.extra.insert(FIX_WITHHELD.to_owned(), why.into());
+    finding.extra.insert(FIX_REFUSED.to_owned(), text.into());
 }
 
 /// Collapses whitespace and truncates a text to one line.

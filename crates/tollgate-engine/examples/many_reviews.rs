@@ -98,6 +98,7 @@ fn review(n: u64, n_findings: u64) -> Review {
         findings: (0..n_findings).map(|index| finding(n, index)).collect(),
         withheld: vec![],
         coverage: None,
+        doubts: Vec::new(),
         re_review_required: false,
         notes: None,
         extra,

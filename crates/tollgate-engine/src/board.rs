@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tollgate_core::board::feature_event::FeatureEvent;
 use tollgate_core::board::machine::{self, Action, Effect, Event, IllegalTransition, Rules, Status};
-use tollgate_core::board::{Document, FeatureId, Override, StepId};
+use tollgate_core::board::{Document, FeatureId, Iteration, Override, StepId};
 
 use crate::config::{self, Layer, Settings};
 use crate::failure::{Failure, Kind};
@@ -47,19 +47,18 @@ mod projection;
 mod prompt_preview;
 mod prompts;
 pub mod runner;
-mod time;
 mod work;
 
 use folder::Folder;
 
+pub use crate::timestamp::iso;
 pub use artifacts::{Output, Part};
-pub use audit::{Audit, ReviewAttempt};
+pub use audit::{Audit, DismissRequest, ReviewAttempt};
 pub use available_actions::available_actions;
 pub use host_affinity::machine_name;
 pub use import::{Edits, NewFeature};
 pub use prompt_preview::{ContextFile, Draft, PromptPreview};
 pub use prompts::{EffectivePrompt, EffectivePrompts, Level, OwnPrompt, OwnPrompts};
-pub use time::iso;
 
 /// The environment of the board.
 #[derive(Debug, Clone)]
@@ -110,6 +109,8 @@ pub enum Refused {
     NoReview(u32),
     /// The review has no such finding.
     NoFinding(String),
+    /// No dismissal of this finding is proposed.
+    NoProposal(String),
     /// The operation is not available in the feature's state.
     Illegal(IllegalTransition),
     /// The feature was changed concurrently; its current revision.
@@ -140,6 +141,10 @@ impl Refused {
             Self::NoFinding(id) => {
                 Failure::new(Kind::User, format!("the review has no finding `{}`", id.escape_debug()))
                     .hint("Findings are named `F001`, `F002` and so on; an unmet criterion is not a finding.")
+            }
+            Self::NoProposal(fingerprint) => {
+                Failure::new(Kind::User, format!("no dismissal of `{fingerprint}` is proposed"))
+                    .hint("`tollgate feature dismissals ID` lists the proposed ones.")
             }
             Self::Illegal(illegal) => Failure::new(Kind::User, illegal.to_string()),
             Self::Stale(_) => Failure::new(Kind::User, "the feature was changed in the meantime")
@@ -364,7 +369,11 @@ impl Board {
     ) -> Result<Transitioned, Refused> {
         let project = self.project(row.project)?;
         let folder = self.folder(&project)?;
-        let rules = self.rules(&folder, &row.document);
+        let mut rules = self.rules(&folder, &row.document, row)?;
+        if let Some(new) = &change.iteration {
+            let is_overridden = !work::override_in_force(&self.reviews(row)?).is_empty();
+            rules.unchecked = new.iteration.is_unchecked() && !is_overridden;
+        }
         let path = project.path.to_string_lossy().into_owned();
         let feature = row.id.clone();
         let problem = match &change.set.problem {
@@ -414,13 +423,21 @@ impl Board {
     }
 
     /// The state machine's rules for a feature.
-    fn rules(&self, folder: &Folder, document: &[u8]) -> Rules {
+    fn rules(&self, folder: &Folder, document: &[u8], row: &FeatureRow) -> Result<Rules, Failure> {
         let document = Document::parse(document).ok();
-        Rules {
+        let reviews = self.reviews(row)?;
+        let is_unchecked = reviews.last().is_some_and(Iteration::is_unchecked);
+        Ok(Rules {
             skip_tests: document.is_none_or(|document| document.skip_tests()),
+            unchecked: is_unchecked && work::override_in_force(&reviews).is_empty(),
             steps: folder.steps().0.into_iter().map(|step| step.id).collect::<Vec<StepId>>(),
             max_rounds: self.settings().pipeline.rounds,
-        }
+        })
+    }
+
+    /// The valid reviews of a feature.
+    fn reviews(&self, row: &FeatureRow) -> Result<Vec<Iteration>, Failure> {
+        Ok(self.standing_iterations(row.project, &row.id)?.into_iter().map(|row| row.iteration).collect())
     }
 
     /// The folder of a project's features.

@@ -106,8 +106,8 @@ pub struct CallControl<'a> {
 pub enum CallProgress {
     /// The request was sent.
     Sent,
-    /// This many more bytes of the answer arrived.
-    Answer(usize),
+    /// More of the answer arrived, cut anywhere; not redacted yet.
+    Answer(String),
     /// The model thinks, or uses the tool with this name.
     Working(String),
     /// The call is retried after a backoff.

@@ -90,6 +90,8 @@ pub struct Settings {
     pub limits: Limits,
     /// The models and agents that review.
     pub reviewers: Vec<Chosen>,
+    /// True when `review.reviewers` is set, also to no model at all.
+    pub chooses_reviewers: bool,
     /// All configured reviewers.
     pub known_reviewers: Vec<Chosen>,
     /// How many models must report a finding for it to count.
@@ -208,6 +210,7 @@ impl Default for Settings {
             suppressions: Vec::new(),
             limits: Limits::default(),
             reviewers: Vec::new(),
+            chooses_reviewers: false,
             known_reviewers: Vec::new(),
             consensus: 1,
             budget: Budget::default(),
@@ -276,9 +279,10 @@ impl Settings {
                 if !reviewer::is_name(name) {
                     return Err(wrong("has a name that is none: letters, digits, `-`, `_`, `.`, and not `rules`"));
                 }
+                let part = part.clone().with_preset(name);
                 part.check().map_err(|problem| wrong(&problem))?;
                 // The first one wins: a repository cannot change the user's own table, which may name a key.
-                tables.entry(name.clone()).or_insert_with(|| part.clone());
+                tables.entry(name.clone()).or_insert(part);
             }
             for part in &layer.values.instructions {
                 if part.paths.is_empty() || part.text.trim().is_empty() {
@@ -290,7 +294,9 @@ impl Settings {
                 self.instructions.push(Instruction { paths, files, text, of_repository: layer.source == FILE_NAME });
             }
         }
-        let names = layers.iter().rev().find_map(|layer| layer.values.review.reviewers.as_deref()).unwrap_or_default();
+        let names = layers.iter().rev().find_map(|layer| layer.values.review.reviewers.as_deref());
+        self.chooses_reviewers = names.is_some();
+        let names = names.unwrap_or_default();
         let mut chosen: Vec<Chosen> = Vec::new();
         for name in names.iter().filter(|name| *name != EMBEDDED) {
             if !chosen.iter().any(|known| known.name == *name) {

@@ -66,6 +66,17 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// No thread could be started.
+#[must_use]
+pub fn no_thread(error: &std::io::Error) -> Failure {
+    Failure::new(Kind::External, format!("no thread could be started: {error}"))
+}
+
+/// A worker panicked.
+pub(crate) fn internal_error() -> Failure {
+    Failure::new(Kind::Internal, "internal error").hint("The server's log has the details; please report it.")
+}
+
 /// The folder is in no git repository.
 pub(crate) fn not_a_repository(dir: &Path) -> Failure {
     Failure::new(Kind::User, format!("`{}` is not in a git repository", dir.display()))
@@ -178,8 +189,10 @@ pub fn unreadable(path: &Path, problem: &std::io::Error) -> Failure {
 }
 
 /// A patch holds no change that can be read.
-pub(crate) fn not_a_patch(name: &str) -> Failure {
-    Failure::new(Kind::User, format!("`{name}` holds no unified diff")).hint("Make one with `git diff > change.patch`.")
+#[must_use]
+pub fn not_a_patch(name: &str) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` holds no unified diff"))
+        .hint("Make one with `git diff > change.patch` or `diff -u`.")
 }
 
 /// A configuration file has an error at a position.
@@ -261,6 +274,27 @@ pub fn reviewer(name: &str, problem: &str, hint: Option<String>) -> Failure {
         Some(hint) => failure.hint(hint),
         None => failure.hint("The rules' findings stand; `tollgate doctor` says what reviewers lack."),
     }
+}
+
+/// A review at the gate needs more tokens than its budget has.
+pub(crate) fn over_token_budget(n_needed: usize, n_tokens: usize) -> Failure {
+    let [needed, limit] = [n_needed, n_tokens].map(|n| tollgate_core::visible::grouped(n as u64));
+    let message = format!("the review needs about {needed} tokens, and its budget is {limit}");
+    Failure::new(Kind::Config, message)
+        .hint(format!("Raise `budget.tokens` to {needed} or more and retry, or make the change smaller."))
+}
+
+/// A review at the gate costs more than its budget has.
+pub(crate) fn over_money_budget(needed: f64, left: f64) -> Failure {
+    let message = format!("the review costs about ${needed:.2}, and ${:.2} of its budget are left", left.max(0.0));
+    Failure::new(Kind::Config, message)
+        .hint(format!("Raise `budget.usd` or `pipeline.usd` so that ${needed:.2} are left, and retry."))
+}
+
+/// Part of the change at the gate cannot be sent to a reviewer.
+pub(crate) fn not_all_sent(what: &str) -> Failure {
+    Failure::new(Kind::Config, format!("not all of the change can be reviewed: {what}"))
+        .hint("Make the change smaller, or leave the file out of the review with `paths.exclude`.")
 }
 
 /// There is a budget in money, and the price of a reviewer is not known.

@@ -11,6 +11,8 @@ use tollgate_core::gate::{self, Gate};
 use tollgate_core::intent::Intent;
 use tollgate_core::path::FilePath;
 use tollgate_core::policy::Policy;
+use tollgate_core::report::head_state::{HeadState, SINCE_LAST};
+use tollgate_core::report::summary::purpose::{self, Told};
 use tollgate_core::review::Review;
 use tollgate_core::visible::grouped;
 
@@ -33,8 +35,9 @@ use accept::Accepted;
 use fetch::{FetchScope, Fetched};
 use plan::{Plan, Planned};
 
-pub(crate) use comment::bare_comment;
+pub(crate) use comment::with_remembered_summary;
 pub use comment::{stored_summary_text, summary_text};
+pub(crate) use models::board_context;
 pub use models::{ModelOptions, ReviewerRun, ReviewerStatement, SentPrompt};
 pub use preview::{Preview, preview};
 pub use prior::SinceLast;
@@ -114,6 +117,13 @@ pub enum ReviewProgress<'a> {
         /// About how many tokens the models have written.
         n_tokens: u64,
     },
+    /// A model or agent wrote more of its answer.
+    Output {
+        /// The name of the model or agent.
+        reviewer: &'a str,
+        /// The text, redacted.
+        text: &'a str,
+    },
 }
 
 impl ReviewProgress<'_> {
@@ -129,7 +139,28 @@ impl ReviewProgress<'_> {
                 let tokens = if *n_tokens == 0 { String::new() } else { format!(", {} tokens", grouped(*n_tokens)) };
                 format!("{reviewer} {stage}: {about}{calls}{tokens}")
             }
+            Self::Output { reviewer, .. } => format!("{reviewer} answers"),
         }
+    }
+}
+
+/// What a change is for, in a few sentences. Untrusted text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Purpose {
+    /// The whole change.
+    pub(crate) whole: Option<String>,
+    /// The commits since the last reviewed head.
+    pub(crate) since_last: Option<String>,
+}
+
+impl Purpose {
+    fn of(request: &ReviewRequest<'_>, planned: &Planned, models: &models::ModelResults) -> Self {
+        let summaries: Vec<&str> = models.stated.iter().filter_map(|stated| stated.summary.as_deref()).collect();
+        let title = request.title.or(planned.change.title.as_deref());
+        let whole = Told { title, body: request.body, commits: &planned.commit_subjects, reviewers: &summaries };
+        let since = Told { commits: planned.commits_since_last(), reviewers: &summaries, ..Told::default() };
+        let files = &planned.change.files;
+        Self { whole: purpose::purpose(&whole, files), since_last: purpose::since_last(&since, files) }
     }
 }
 
@@ -148,6 +179,8 @@ pub struct Reviewed {
     pub policy: Policy,
     /// The delta to the prior review; `None` when there was none.
     pub since: Option<SinceLast>,
+    /// What the change is for.
+    pub(crate) purpose: Purpose,
     /// Calls, tokens and cost of each model and agent.
     pub runs: Vec<ReviewerRun>,
     /// Whether each acceptance criterion is met, as its reviewers say; unclear where none does.
@@ -164,6 +197,7 @@ pub struct Reviewed {
 
 impl Reviewed {
     fn new(request: &ReviewRequest<'_>, planned: Planned, accepted: Accepted) -> Self {
+        let purpose = Purpose::of(request, &planned, &accepted.models);
         let Planned { change, intent, policy, history, .. } = planned;
         let Accepted { findings, withheld, coverage, since, compliance, models, notes } = accepted;
         let mut review = Review {
@@ -175,12 +209,13 @@ impl Reviewed {
             findings,
             withheld,
             coverage: Some(coverage),
+            doubts: models.doubts,
             re_review_required: false,
             notes: (!notes.is_empty()).then(|| notes.join("\n")),
             extra: serde_json::Map::new(),
         };
-        if let Some(since) = since.as_ref().filter(|_| request.since_last) {
-            review.extra.insert("x_since_last".to_owned(), since.to_json(&review));
+        if let Some(since) = since.as_ref().filter(|since| request.since_last || since.had_findings()) {
+            review.extra.insert(SINCE_LAST.to_owned(), since.to_json(&review));
         }
         if !models.runs.is_empty() {
             let runs = models.runs.iter().map(ReviewerRun::to_json).collect();
@@ -194,6 +229,7 @@ impl Reviewed {
             intent,
             policy,
             since,
+            purpose,
             runs: models.runs,
             compliance,
             stated: models.stated,
@@ -217,6 +253,7 @@ impl Reviewed {
             findings: Vec::new(),
             withheld: Vec::new(),
             coverage: Some(Coverage { hunks }),
+            doubts: Vec::new(),
             re_review_required: false,
             notes: Some(SKIPPED.to_owned()),
             extra: serde_json::Map::new(),
@@ -228,6 +265,7 @@ impl Reviewed {
             intent,
             policy,
             since: None,
+            purpose: Purpose::default(),
             runs: Vec::new(),
             compliance: Compliance::default(),
             stated: Vec::new(),
@@ -248,6 +286,12 @@ impl Reviewed {
             prior: self.since.as_ref().map(|since| since.run),
             new: self.since.as_ref().map(|since| since.new.clone()),
         }
+    }
+
+    /// The state of the head.
+    #[must_use]
+    pub fn state(&self) -> HeadState {
+        HeadState::stored(&self.review, Some(self.gate))
     }
 
     /// Appends a note for people.

@@ -7,7 +7,8 @@
 //! ```text
 //! run        one review of a branch or pull request, with all of its JSON
 //! finding    the findings of a run, one row each, for searching
-//! dismissal  findings that people dismissed
+//! dismissal  findings that people dismissed, each on its subject or in the whole repository
+//! proposal   dismissals that agents propose, without effect until a person confirms them
 //! scanned    the scan cache: hits of the rules by content
 //! ```
 //!
@@ -47,7 +48,7 @@ mod trend;
 
 pub use condition::{Condition, examine};
 pub use database::{Database, Signal, Tallied, tally};
-pub use dismissal::DismissalRow;
+pub use dismissal::{DismissalRow, NewDismissal};
 pub use health::{Health, Jobs, Recent};
 pub use listed::{Listed, Names, OfFeature, Order, Origin, ResultFilter, RunQuery};
 pub use location::{Address, Location};

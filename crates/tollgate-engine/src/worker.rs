@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, no_thread};
 use crate::process::{self, handles, lease, owner};
 use crate::store::queue::{FencingToken, LeaseRequest, Queue};
 use crate::store::{Database, Signal};
@@ -337,11 +337,6 @@ fn wait_until(due_ms: Option<u64>, now_ms: u64) -> Duration {
 
 fn lease_ms() -> u64 {
     u64::try_from(lease().as_millis()).unwrap_or(u64::MAX)
-}
-
-/// No thread could be started.
-pub(crate) fn no_thread(error: &std::io::Error) -> Failure {
-    Failure::new(Kind::External, format!("no thread could be started: {error}"))
 }
 
 /// Notes the end of a job, however it ends.

@@ -10,12 +10,15 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use tollgate_core::board::FeatureId;
 use tollgate_core::fingerprint::Fingerprint;
+use tollgate_engine::party::Party;
 use tollgate_engine::store::jobs::JobId;
 use utoipa::IntoParams;
 
+use crate::access::Proof;
 use crate::app::{App, ProjectId, Shared};
 use crate::json::{self, JsonError};
 use crate::problem::{Kind, Problem};
+use crate::routes::acts::BY;
 
 /// A body of JSON.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -171,6 +174,42 @@ impl FromRequestParts<Shared> for OfDismissal {
         let names = names(parts).await?;
         let fingerprint = Fingerprint::parse(named(&names, "fingerprint")?).ok_or_else(|| no_such("dismissal"))?;
         Ok(Self(project(&names)?, feature(&names)?, fingerprint))
+    }
+}
+
+/// True when the request comes from a page that a person signed in to. A request with the token itself comes from a
+/// program, which may be an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IsPerson(pub(crate) bool);
+
+impl IsPerson {
+    /// The party behind the request; `by` is the name that a person gives.
+    pub(crate) fn party(self, by: Option<String>) -> Party {
+        let by = by.filter(|by| !by.trim().is_empty());
+        match self.0 {
+            true => Party::Person(by.unwrap_or_else(|| BY.to_owned())),
+            false => Party::Agent(by.map_or_else(|| PROGRAM.to_owned(), |by| format!("{by}, with the API token"))),
+        }
+    }
+
+    /// The name of the person; a program is refused `what`.
+    pub(crate) fn name(self, by: Option<String>, what: &str) -> Result<String, Problem> {
+        match self.party(by) {
+            Party::Person(name) => Ok(name),
+            Party::Agent(_) => Err(Problem::new(Kind::Forbidden, format!("only a person can {what}"))
+                .hint("Do it on the page of the feature, or at a terminal with `tollgate feature`.")),
+        }
+    }
+}
+
+/// The description of a caller that shows the token and gives no name.
+const PROGRAM: &str = "a program with the API token";
+
+impl FromRequestParts<Shared> for IsPerson {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+        Ok(Self(parts.extensions.get::<Proof>() == Some(&Proof::Cookie)))
     }
 }
 

@@ -6,6 +6,7 @@
 //! (`Sec-Fetch-Site`) is refused.
 
 use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 
@@ -15,13 +16,59 @@ use crate::problem::{Kind, Problem};
 
 /// The host names of a server, each with the origins of its pages.
 #[derive(Debug, Clone)]
-pub struct Names(HashMap<String, Vec<String>>);
+pub struct Names {
+    fixed: HashMap<String, Vec<String>>,
+    public: Arc<PublicAddress>,
+}
+
+/// The public address of a server (`github.public_url`), which can become known while the server runs.
+#[derive(Debug, Default)]
+pub struct PublicAddress(RwLock<Option<PublicName>>);
+
+/// The name in a public address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PublicName {
+    /// The host with the port of the address, and without it: proxies pass on either.
+    hosts: [String; 2],
+    origin: String,
+}
+
+impl PublicAddress {
+    /// Sets the address; text that is no `http` or `https` URL names nothing.
+    pub fn set(&self, url: &str) {
+        let name = PublicName::of(url);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = name;
+    }
+
+    /// The host in the address.
+    pub(crate) fn host(&self) -> Option<String> {
+        self.name().map(|name| name.hosts[0].clone())
+    }
+
+    fn name(&self) -> Option<PublicName> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl PublicName {
+    fn of(url: &str) -> Option<Self> {
+        let url: Uri = url.parse().ok()?;
+        let scheme = url.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https"))?;
+        let host = url.host()?.to_ascii_lowercase();
+        let usual = if scheme == "https" { 443 } else { 80 };
+        let authority = match url.port_u16().filter(|port| *port != usual) {
+            Some(port) => format!("{host}:{port}"),
+            None => host.clone(),
+        };
+        Some(Self { origin: format!("{scheme}://{authority}"), hosts: [authority, host] })
+    }
+}
 
 impl Names {
     /// The names of a server on this port, besides the loopback names those an operator configured: `board.example`, or
     /// with a port if it is reached by another than ours.
     #[must_use]
-    pub fn new(port: u16, configured: &[String]) -> Self {
+    pub fn new(port: u16, configured: &[String], public: Arc<PublicAddress>) -> Self {
         let mut names = HashMap::new();
         for host in ["localhost", "127.0.0.1", "[::1]"] {
             let authority = format!("{host}:{port}");
@@ -40,17 +87,18 @@ impl Names {
             let origins = vec![format!("http://{name}"), format!("https://{name}")];
             names.insert(name, origins);
         }
-        Self(names)
+        Self { fixed: names, public }
     }
 
     /// The origins that belong to the name a request uses; a problem when it is not one of ours.
-    fn origins(&self, uri: &Uri, headers: &HeaderMap) -> Result<&[String], Problem> {
+    fn origins(&self, uri: &Uri, headers: &HeaderMap) -> Result<Vec<String>, Problem> {
         let mut hosts = headers.get_all(header::HOST).into_iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(misdirected()) };
         // A request in absolute form names the host twice, and the two must agree.
         let agree = uri.authority().is_none_or(|authority| authority.as_str().as_bytes() == host.as_bytes());
         let host = host.to_str().unwrap_or_default().to_ascii_lowercase();
-        self.0.get(&host).filter(|_| agree).map(Vec::as_slice).ok_or_else(misdirected)
+        let public = || self.public.name().filter(|name| name.hosts.contains(&host)).map(|name| vec![name.origin]);
+        self.fixed.get(&host).cloned().or_else(public).filter(|_| agree).ok_or_else(misdirected)
     }
 }
 
@@ -124,8 +172,10 @@ pub(crate) fn harden(headers: &mut HeaderMap) {
 }
 
 fn misdirected() -> Problem {
-    Problem::new(Kind::Misdirected, "this server does not go by the name in the header `Host`")
-        .hint("Use the address the server printed, or add the name to `server.names` in its configuration.")
+    Problem::new(Kind::Misdirected, "this server does not go by the name in the header `Host`").hint(
+        "Use the address that the server printed. `github.public_url` is allowed by itself, and `tollgate serve \
+             --allow-host NAME` allows another name.",
+    )
 }
 
 fn foreign_site() -> Problem {
@@ -154,7 +204,9 @@ mod tests {
     /// The status of a request with these headers; 200 when nothing is wrong with it.
     #[track_caller]
     fn check(method: &Method, pairs: &[(&str, &str)], expected: u16) {
-        let names = Names::new(7420, &["board.example".to_owned(), "Proxy.example:8443".to_owned()]);
+        let public = Arc::new(PublicAddress::default());
+        public.set("https://Tollgate.example:8444/x");
+        let names = Names::new(7420, &["board.example".to_owned(), "Proxy.example:8443".to_owned()], public);
         let (uri, headers) = (Uri::from_static("/api/events"), headers(pairs));
         let kind = RequestKind::of(method, Access::Events, &headers);
         let found = check_site(&names, kind, &uri, &headers)
@@ -178,9 +230,34 @@ mod tests {
         check(&Method::GET, &[("host", "localhost:7420"), ("host", "localhost:7420")], 421);
     }
 
+    // Issue 17: requests for the public address were answered with 421.
+    #[test]
+    fn the_public_address_is_one_of_our_names() {
+        for host in ["tollgate.example:8444", "tollgate.example", "TOLLGATE.example"] {
+            check(&Method::GET, &[("host", host)], 200);
+            check(&Method::POST, &[("host", host), ("origin", "https://tollgate.example:8444")], 200);
+            for origin in ["http://tollgate.example:8444", "https://tollgate.example", "https://evil.example"] {
+                check(&Method::POST, &[("host", host), ("origin", origin)], 403);
+            }
+        }
+        check(&Method::GET, &[("host", "tollgate.example:7420")], 421);
+        let public = PublicAddress::default();
+        for (url, host) in [
+            ("https://a.example", Some("a.example")),
+            ("https://a.example:443/x/", Some("a.example")),
+            ("http://a.example:8080", Some("a.example:8080")),
+            ("ftp://a.example", None),
+            ("a.example", None),
+            ("", None),
+        ] {
+            public.set(url);
+            assert_eq!(public.host().as_deref(), host, "{url}");
+        }
+    }
+
     #[test]
     fn a_request_in_absolute_form_must_name_the_same_host() {
-        let names = Names::new(7420, &[]);
+        let names = Names::new(7420, &[], Arc::default());
         let uri = Uri::from_static("http://evil.example/api/projects");
         let headers = headers(&[("host", "localhost:7420")]);
         assert!(check_site(&names, RequestKind::Read, &uri, &headers).is_err());

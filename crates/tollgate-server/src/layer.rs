@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 
+use crate::access::Proof;
 use crate::app::{App, Shared, now};
 use crate::connections::Connection;
 use crate::extract;
@@ -20,13 +21,22 @@ use crate::policy::{Access, ErrorForm, Policy, TimeLimit};
 use crate::problem::{self, Kind, Problem};
 
 /// Checks a request, has its handler respond, and counts it.
-pub(crate) async fn around(State((app, policy)): State<(Shared, Policy)>, request: Request, next: Next) -> Response {
+pub(crate) async fn around(
+    State((app, policy)): State<(Shared, Policy)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let begun = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().to_owned());
     let page = PageRequest::of(&request);
     let mut response = match check(&app, policy, &request) {
-        Ok(()) => respond(&app, policy, request, next).await,
+        Ok(proof) => {
+            if let Some(proof) = proof {
+                request.extensions_mut().insert(proof);
+            }
+            respond(&app, policy, request, next).await
+        }
         Err(problem) => error(problem, policy),
     };
     if let Some(page) = page {
@@ -65,23 +75,26 @@ impl PageRequest {
 
 /// Refuses a request that the policy does not allow. The host comes first: a request for another server must learn
 /// nothing of this one.
-fn check(app: &App, policy: Policy, request: &Request) -> Result<(), Problem> {
+fn check(app: &App, policy: Policy, request: &Request) -> Result<Option<Proof>, Problem> {
     let (uri, headers) = (request.uri(), request.headers());
     if policy.access == Access::Signature {
         // A signature proves more than a host name or a token, and its handler has limits of its own.
-        return Ok(());
+        return Ok(None);
     }
     let kind = RequestKind::of(request.method(), policy.access, headers);
     guard::check_site(&app.names, kind, uri, headers)?;
+    let mut shown = None;
     if matches!(policy.access, Access::Token | Access::Events) {
         let ticket = || if kind == RequestKind::Socket { app.access.redeem(headers) } else { None };
         let proof = app.access.proof(headers, now()).or_else(ticket).ok_or_else(problem::unauthorized)?;
         guard::check_proof(kind, proof, headers)?;
+        shown = Some(proof);
         if let Some(connection) = request.extensions().get::<Arc<Connection>>() {
             connection.mark_known();
         }
     }
-    check_body(app, policy.access, headers)
+    check_body(app, policy.access, headers)?;
+    Ok(shown)
 }
 
 fn check_body(app: &App, access: Access, headers: &HeaderMap) -> Result<(), Problem> {

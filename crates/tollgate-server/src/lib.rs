@@ -25,6 +25,7 @@ pub mod problem;
 mod router;
 mod routes;
 mod serve;
+pub mod supervision;
 pub mod view;
 pub mod webhook;
 

@@ -214,7 +214,9 @@ impl From<Refused> for Problem {
                 .hint("List them with `GET /api/projects`."),
             Refused::NoFeature(id) => Self::new(Kind::NotFound, format!("there is no feature `{id}`")),
             Refused::NoReview(number) => Self::new(Kind::NotFound, format!("iteration {number} has no review")),
-            refused @ Refused::NoFinding(_) => Self::of(Kind::NotFound, refused.into_failure()),
+            refused @ (Refused::NoFinding(_) | Refused::NoProposal(_)) => {
+                Self::of(Kind::NotFound, refused.into_failure())
+            }
             Refused::Illegal(illegal) => Self::new(Kind::Conflict, illegal.to_string()),
             Refused::Stale(rev) => {
                 let detail = format!("it was changed in the meantime, and is at revision {rev}");

@@ -137,11 +137,14 @@ impl Server {
         let mut limits = config.limits;
         limits.connections = limits.connections.min(room_for_connections());
         limits.listeners = limits.listeners.min(limits.connections * 3 / 4).max(1);
+        if let Some(url) = &board.settings().github.public_url {
+            config.webhook.public().set(url);
+        }
         let app = Arc::new(App {
             board,
             hub: Hub::start(log)?,
             access: Access::new(config.token, config.token_file, address.port()),
-            names: Names::new(address.port(), &config.names),
+            names: Names::new(address.port(), &config.names, Arc::clone(config.webhook.public())),
             hosts: config.names,
             address,
             metrics: Metrics::new(),

@@ -7,6 +7,7 @@ use tollgate_core::board::{Compliance, Document, FeatureId, Iteration, Met, Rema
 use tollgate_engine::board::folder::Broken;
 use tollgate_engine::board::{Board, Refused, iso};
 use tollgate_engine::failure::Failure;
+use tollgate_engine::store::DismissalRow;
 use tollgate_engine::store::board::{Card, Counts, FeatureRow, Progress, ProjectRow};
 use utoipa::ToSchema;
 
@@ -21,6 +22,12 @@ pub(crate) mod trend;
 #[must_use]
 pub fn feature_json(row: FeatureRow, max_iterations: u32) -> Value {
     json!(FeatureBody::new(row, max_iterations))
+}
+
+/// A dismissal as the API returns it.
+#[must_use]
+pub fn dismissal_json(row: DismissalRow) -> Value {
+    json!(record::DismissalBody::from(row))
 }
 
 /// A feature of a list as the API returns it.
@@ -309,6 +316,9 @@ pub(crate) struct CardBody {
     /// How its reviews ended, in order: `approved`, `rejected` or `failed`.
     #[schema(example = json!(["rejected", "approved"]))]
     outcomes: Vec<&'static str>,
+    /// True when the last review approved and left an acceptance criterion unclear.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unchecked: bool,
     /// What the last review found.
     findings: CountsBody,
     /// What changed with the last review, if there was one before it.
@@ -377,6 +387,7 @@ impl CardBody {
             iteration: card.state.iteration,
             max_iterations,
             outcomes: card.pips.iter().map(|outcome| outcome.as_str()).collect(),
+            unchecked: card.is_unchecked,
             findings: CountsBody { critical, high, medium, low, nit, late },
             since_last_review: card.progress.map(progress),
             cost_usd: card.cost_usd,
@@ -539,6 +550,9 @@ pub(crate) struct IterationBody {
     rejection_reason: Option<String>,
     /// What else is to be known.
     notes: Vec<String>,
+    /// True when it approved and left an acceptance criterion unclear: a person has to check the requirements.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unchecked: bool,
     /// True when the branch moved on while it was reviewed, so that nothing follows from it.
     outdated: bool,
     /// The step whose changes were reviewed, when it was not an agent's implementation.
@@ -571,6 +585,7 @@ impl From<&Iteration> for IterationBody {
             overall_summary: iteration.summary.clone(),
             rejection_reason: iteration.reason.clone(),
             notes: iteration.notes.clone(),
+            unchecked: iteration.is_unchecked(),
             outdated: iteration.outdated,
             after_step: iteration.after_step.as_ref().map(ToString::to_string),
             overridden: iteration.overridden.as_ref().map(|person| OverrideBody {

@@ -1,9 +1,13 @@
 //! The state of the GitHub webhook: not configured, starting, or ready with the secrets that sign deliveries.
+//!
+//! With it comes the public address at which GitHub and people reach the server.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hmac::{Hmac, KeyInit as _};
 use sha2::Sha256;
+
+use crate::guard::PublicAddress;
 
 /// The secrets that sign deliveries, and the name by which people mention the app.
 #[derive(Clone)]
@@ -55,16 +59,25 @@ pub enum WebhookState {
 
 /// The webhook state that a background task sets and the server reads for each delivery.
 #[derive(Debug, Default)]
-pub struct Webhook(RwLock<WebhookState>);
+pub struct Webhook {
+    state: RwLock<WebhookState>,
+    public: Arc<PublicAddress>,
+}
 
 impl Webhook {
+    /// The public address.
+    #[must_use]
+    pub fn public(&self) -> &Arc<PublicAddress> {
+        &self.public
+    }
+
     /// The current state.
     pub(crate) fn get(&self) -> WebhookState {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Changes the state.
     pub fn set(&self, state: WebhookState) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = state;
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
     }
 }

@@ -211,6 +211,17 @@ impl CliContext {
     }
 }
 
+/// Reads the text of an option that may begin with a hyphen, as a list item does; an option in its place is refused.
+pub(crate) fn free_text(text: &str) -> Result<String, String> {
+    let name = text.trim_start_matches('-');
+    let n_hyphens = text.len() - name.len();
+    let is_option = matches!(n_hyphens, 1 | 2)
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+        && (n_hyphens == 2 || name.len() == 1);
+    if is_option { Err(format!("`{text}` is an option, not a text")) } else { Ok(text.to_owned()) }
+}
+
 /// The current time, in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -271,6 +282,7 @@ mod tests {
             "Compare",
             "Convert",
             "Copy",
+            "Confirm",
             "Create",
             "Delete",
             "Dismiss",

@@ -13,8 +13,8 @@ pub(super) enum Folder {
     InfraData = 4,
     /// Prose.
     Docs = 8,
-    /// Vendored or generated code.
-    Vendored = 16,
+    /// Possibly written by a tool; the name alone does not tell.
+    Output = 16,
     /// Database migrations.
     Migrations = 32,
 }
@@ -72,6 +72,16 @@ impl<'a> PathParts<'a> {
         &self.lower[self.n_folders..]
     }
 
+    /// The path as written.
+    pub(super) fn path(&self) -> &'a [u8] {
+        self.path
+    }
+
+    /// The path in lower case.
+    pub(super) fn lower_path(&self) -> &[u8] {
+        &self.lower
+    }
+
     /// The folders in lower case, with the trailing slash.
     pub(super) fn folders(&self) -> &[u8] {
         &self.lower[..self.n_folders]
@@ -79,16 +89,14 @@ impl<'a> PathParts<'a> {
 }
 
 /// The kinds of a folder by its name in lower case, as bits.
-fn kinds_of(step: &[u8]) -> u8 {
+pub(super) fn kinds_of(step: &[u8]) -> u8 {
     match step {
         b"test" | b"tests" | b"__tests__" | b"testing" | b"testdata" | b"test-data" | b"test_data" | b"spec"
-        | b"specs" | b"__mocks__" | b"__fixtures__" | b"fixtures" | b"e2e" | b"cypress" | b"androidtest"
-        | b"unittests" | b"integration-tests" | b"integration_tests" => Folder::Tests as u8,
-        b"__snapshots__" => Folder::Tests as u8 | Folder::Vendored as u8,
-        b"vendor" | b"vendored" | b"node_modules" | b"bower_components" | b"third_party" | b"third-party"
-        | b"godeps" | b"pods" | b".yarn" | b"dist" | b"__generated__" | b"generated" | b"__pycache__" => {
-            Folder::Vendored as u8
-        }
+        | b"specs" | b"__snapshots__" | b"__mocks__" | b"__fixtures__" | b"fixtures" | b"e2e" | b"cypress"
+        | b"androidtest" | b"unittests" | b"integration-tests" | b"integration_tests" => Folder::Tests as u8,
+        b"vendor" | b"node_modules" | b"bower_components" | b"jspm_packages" | b"third_party" | b"third-party"
+        | b"godeps" | b"pods" | b"carthage" | b".yarn" | b"dist" | b"build" | b"target" | b".next" | b".nuxt"
+        | b"__generated__" | b"__pycache__" => Folder::Output as u8,
         b".circleci" | b".buildkite" | b".gitlab" | b".devcontainer" | b"terraform" | b"k8s" | b"kubernetes"
         | b"helm" | b"ansible" | b"kustomize" | b".tekton" | b".woodpecker" | b"pulumi" => Folder::Infra as u8,
         b"charts" | b"deploy" | b"deployment" | b"manifests" | b"infra" | b"infrastructure" => Folder::InfraData as u8,

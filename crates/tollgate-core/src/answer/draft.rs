@@ -55,6 +55,7 @@ pub(super) struct Draft {
     pub(super) title: Option<String>,
     pub(super) reason: Option<String>,
     pub(super) evidence: Option<String>,
+    pub(super) quotes: Vec<String>,
     pub(super) suggestion: Option<String>,
     pub(super) replacement: Option<String>,
 }
@@ -110,21 +111,27 @@ impl Claims {
         self.n_echoes += other.n_echoes;
     }
 
-    /// Adds a claim unless it is empty or repeats the template of the prompt.
-    pub(super) fn take(&mut self, draft: Draft, problems: &mut Problems) {
+    /// Adds a claim unless it repeats the template of the prompt; false when it is empty.
+    pub(super) fn take(&mut self, draft: Draft, problems: &mut Problems) -> bool {
         if is_echo(&draft) {
             self.n_echoes += 1;
-            return;
+            return true;
         }
         if self.claims.len() >= MAX_CLAIMS {
             self.n_dropped += 1;
-            return;
+            return true;
         }
         let number = self.n_before + self.claims.len() + 1;
         let mut note = |what: String| problems.add(format!("finding {number}: {what}"));
-        if let Some(claim) = finish(draft, &mut note) {
-            self.claims.push(claim);
-        }
+        let claim = finish(draft, &mut note);
+        let is_one = claim.is_some();
+        self.claims.extend(claim);
+        is_one
+    }
+
+    /// The number of findings so far, with those that were left out.
+    pub(super) fn n_taken(&self) -> usize {
+        self.claims.len() + self.n_dropped + self.n_echoes
     }
 
     /// True when the answer only repeats the template.
@@ -136,14 +143,17 @@ impl Claims {
         self.claims.is_empty()
     }
 
-    pub(super) fn finish(self, problems: &mut Problems) -> Vec<Claim> {
+    /// The claims, and what was lost of them.
+    pub(super) fn finish(self, problems: &mut Problems) -> (Vec<Claim>, Option<String>) {
         if self.n_dropped > 0 {
             problems.add(format!("{} findings beyond the first {MAX_CLAIMS} were left out", self.n_dropped));
         }
+        let dropped = || format!("has {} findings beyond the first {MAX_CLAIMS}, which were left out", self.n_dropped);
+        let dropped = (self.n_dropped > 0).then(dropped);
         if self.n_echoes > 0 {
             problems.add("an example of the prompt was repeated and is not a finding");
         }
-        self.claims
+        (self.claims, dropped)
     }
 }
 
@@ -202,6 +212,7 @@ fn finish(mut draft: Draft, note: &mut impl FnMut(String)) -> Option<Claim> {
         title: cut(Some(title), MAX_TITLE, "title")?,
         reason: cut(draft.reason, MAX_TEXT, "reason"),
         evidence: cut(draft.evidence, MAX_TEXT, "evidence"),
+        quotes: draft.quotes,
         suggestion: cut(draft.suggestion, MAX_TEXT, "suggestion"),
         replacement,
     })

@@ -13,7 +13,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::answer::{Answer, Claim, Decision, Form};
+use crate::answer::{Answer, Claim, Decision, Form, PriorAnswer, PriorState};
+use crate::finding::NOTHING_QUOTED;
 use crate::finding::{Finding, FindingId, Fix, LineRange, Location, Origin, Side, Summary};
 use crate::json::mirror_enum;
 use crate::path::{FilePath, RepoPath};
@@ -23,7 +24,8 @@ use crate::report::json;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Answer")]
 struct AnswerJson {
-    /// The reviewer's decision; null when the answer states none.
+    /// The settled decision: never an approval beside a blocking finding, after a contradiction, or of an answer of which
+    /// a part is missing; null when there is none.
     decision: Option<DecisionJson>,
     /// The form that was recognized.
     form: FormJson,
@@ -33,8 +35,39 @@ struct AnswerJson {
     findings: Vec<Value>,
     /// The overall summary; null when there is none.
     summary: Option<String>,
+    /// The answers about findings of the last review; left out when there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    prior: Vec<PriorJson>,
     /// Notes on irregularities of the answer and how they were handled.
     problems: Vec<String>,
+}
+
+/// What the reviewer says about a finding of the last review.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "PriorAnswer")]
+struct PriorJson {
+    /// The name of the finding in the prompt.
+    id: String,
+    /// What became of it.
+    state: PriorStateJson,
+    /// The code or the words that show it.
+    evidence: String,
+}
+
+mirror_enum! {
+    /// What became of a finding of the last review.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schemars(rename = "PriorState")]
+    enum PriorStateJson mirrors PriorState {
+        /// The change deals with it now.
+        Fixed,
+        /// The reviewer cannot tell.
+        Unknown,
+        /// It is still there.
+        Open,
+    }
 }
 
 mirror_enum! {
@@ -85,17 +118,24 @@ pub fn schema() -> Value {
 
 impl From<&Answer> for AnswerJson {
     fn from(answer: &Answer) -> Self {
-        let mut problems = answer.problems.clone();
+        let mut problems: Vec<String> = answer.problems.iter().cloned().chain(answer.contradiction()).collect();
         let findings = answer.claims.iter().enumerate().map(|(index, claim)| finding(index, claim, &mut problems));
         let findings = findings.collect();
         Self {
-            decision: answer.decision.map(DecisionJson::from),
+            decision: answer.settled_decision().map(DecisionJson::from),
             form: answer.form.into(),
             truncated: answer.truncated,
             findings,
             summary: answer.summary.clone(),
+            prior: answer.prior.iter().map(PriorJson::from).collect(),
             problems,
         }
+    }
+}
+
+impl From<&PriorAnswer> for PriorJson {
+    fn from(answer: &PriorAnswer) -> Self {
+        Self { id: answer.id.clone(), state: answer.state.into(), evidence: answer.evidence.clone() }
     }
 }
 
@@ -121,7 +161,8 @@ fn finding(index: usize, claim: &Claim, problems: &mut Vec<String>) -> Value {
         (Some(whole), Some(reason)) => Some(format!("{whole}\n\n{reason}")),
         (whole, reason) => whole.or(reason),
     };
-    let evidence = claim.evidence.as_ref().or(claim.reason.as_ref()).unwrap_or(&claim.title).clone();
+    let quoted = claim.evidence.as_ref().or(claim.quotes.first());
+    let evidence = quoted.map_or_else(|| NOTHING_QUOTED.to_owned(), String::clone);
     let has_path = path.is_some();
     let lines = claim.lines.unwrap_or(LineRange::line(1));
     let replacement = claim.replacement.clone();

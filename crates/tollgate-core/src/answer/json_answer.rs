@@ -11,6 +11,7 @@ use crate::answer::criterion::{self, CriteriaAnswers};
 use crate::answer::draft::{Claims, Draft, Problems, is_nothing, one_line};
 use crate::answer::json_fields::{self, find, key, text};
 use crate::answer::lenient_json::{List, Node, Object};
+use crate::answer::prior::{self, PriorAnswers};
 use crate::answer::{location, vocabulary};
 
 /// The parts of an answer found in one or more JSON values.
@@ -21,14 +22,22 @@ pub(super) struct AnswerParts {
     pub(super) summary: Option<String>,
     /// The answers to acceptance criteria.
     pub(super) criteria: CriteriaAnswers,
+    /// The answers about findings of the last review.
+    pub(super) prior: PriorAnswers,
     /// True when there was a list of findings, even an empty one.
     pub(super) lists_findings: bool,
     /// True when the key of the list names findings.
     pub(super) names_findings: bool,
     /// True when part of the answer was truncated.
     pub(super) cut: bool,
-    /// The text of an error message.
+    /// The text of the last error message.
     pub(super) error: Option<String>,
+    /// Why the model stopped before the end of its answer.
+    pub(super) stopped: Option<String>,
+    /// True when a stream or a completion states its regular end.
+    pub(super) finished: bool,
+    /// What was lost, as clauses about the answer.
+    pub(super) losses: Vec<String>,
     /// Texts of an envelope that may contain the answer.
     pub(super) texts: Vec<WrappedText>,
 }
@@ -163,9 +172,14 @@ impl Walk<'_> {
         if is_of_others(object) || is_schema(object) {
             return;
         }
-        let is_criterion = object.whole && !json_fields::is_finding(object);
-        if let Some(answer) = criterion::of_object(object).filter(|_| is_criterion) {
+        self.ending(object);
+        let is_answer_to_one = object.whole && !json_fields::is_finding(object);
+        if let Some(answer) = criterion::of_object(object).filter(|_| is_answer_to_one) {
             self.found.criteria.take(answer, self.problems);
+            return;
+        }
+        if let Some(answer) = prior::of_object(object).filter(|_| is_answer_to_one) {
+            self.found.prior.take(answer, self.problems);
             return;
         }
         let lists: Vec<(&str, &Node)> = lists(object).collect();
@@ -175,9 +189,37 @@ impl Walk<'_> {
         } else if is_answer {
             self.answer(object, &lists, around);
         } else if let Some(error) = error(object) {
-            self.found.error.get_or_insert(error);
+            self.found.error = Some(error);
         } else {
             self.envelope(object, around, is_piece);
+        }
+    }
+
+    /// Reads why a completion ended. An unknown reason is not a regular end.
+    fn ending(&mut self, object: &Object) {
+        const REASONS: &[&str] = &["finishreason", "stopreason", "donereason"];
+        const REGULAR: &[&str] = &[
+            "stop",
+            "endturn",
+            "stopsequence",
+            "toolcalls",
+            "tooluse",
+            "functioncall",
+            "completed",
+            "eos",
+            "eostoken",
+        ];
+        const ENDS: &[&str] = &["messagestop", "responsecompleted", "responsedone", "turncompleted", "result"];
+        for (name, value) in &object.fields {
+            let (name, word) = (key(name), text(value).unwrap_or_default());
+            let is_reason = REASONS.contains(&name.as_str()) && matches!(value, Node::Text(_)) && !word.is_empty();
+            if is_reason && REGULAR.contains(&key(&word).as_str())
+                || name == "type" && ENDS.contains(&key(&word).as_str())
+            {
+                self.found.finished = true;
+            } else if is_reason || (name == "incompletedetails" && matches!(value, Node::Object(_))) {
+                self.found.stopped = Some(crate::answer::draft::shown(&word));
+            }
         }
     }
 
@@ -188,11 +230,44 @@ impl Walk<'_> {
         }
         let mut draft = json_fields::draft(object);
         inherit(&mut draft, around);
-        self.found.claims.take(draft, self.problems);
+        if self.found.claims.take(draft, self.problems) {
+            return;
+        }
+        // The finding may be inside: `{"item": {"finding": {…}}}`.
+        let n_before = self.found.claims.n_taken();
+        for (_, value) in object.fields.iter().filter(|(_, value)| matches!(value, Node::List(_) | Node::Object(_))) {
+            self.listed(value, around);
+        }
+        if self.found.claims.n_taken() == n_before && !object.fields.is_empty() {
+            self.lose("lists a finding that cannot be read");
+        }
+    }
+
+    fn lose(&mut self, loss: &str) {
+        if !self.found.losses.iter().any(|known| known == loss) {
+            self.found.losses.push(loss.to_owned());
+        }
+    }
+
+    /// Notes findings that are neither a list nor absent: `"findings": "the check is missing"`.
+    fn unlisted(&mut self, object: &Object) {
+        const FINDINGS: &[&str] =
+            &["findings", "issues", "problems", "vulnerabilities", "bugs", "violations", "defects"];
+        let says = |value: &Node| match value {
+            Node::Text(text) => !is_nothing(text) && !denies_findings(text),
+            Node::Number(number) => number.parse::<f64>().is_ok_and(|number| number != 0.0),
+            Node::Bool(value) => *value,
+            _ => false,
+        };
+        let names = |name: &str| FINDINGS.contains(&key(name).as_str());
+        if object.fields.iter().any(|(name, value)| names(name) && says(value)) {
+            self.lose("has findings that are not a list");
+        }
     }
 
     fn answer(&mut self, object: &Object, lists: &[(&str, &Node)], around: &Draft) {
         self.found.cut |= !object.whole;
+        self.unlisted(object);
         let mut around = around.clone();
         if let Some(file) = find(object, &["file", "path", "filename"]).and_then(text) {
             around.file = Some(file);
@@ -219,6 +294,7 @@ impl Walk<'_> {
         for (name, value) in object.fields.iter().filter(|(_, value)| nested(value) && !listed(value)) {
             match value {
                 Node::Object(inner) if criterion::is_list(name) => self.criteria(inner, &around),
+                value if prior::is_list(name) => self.prior(value, &around),
                 value => self.walk(value, &around, false),
             }
         }
@@ -229,6 +305,27 @@ impl Walk<'_> {
         match criterion::of_map(object).filter(|_| object.whole) {
             Some(answers) => answers.into_iter().for_each(|answer| self.found.criteria.take(answer, self.problems)),
             None => self.object(object, around, false),
+        }
+    }
+
+    /// `"prior": [{"id": "P1", "state": "fixed"}]`, `"prior": {"P1": "fixed"}`
+    fn prior(&mut self, node: &Node, around: &Draft) {
+        match node {
+            Node::List(list) => list.items.iter().for_each(|item| self.prior(item, around)),
+            Node::Object(object) => {
+                let one = prior::of_object(object).map(|answer| vec![answer]);
+                match one.or_else(|| prior::of_map(object)).filter(|_| object.whole) {
+                    Some(answers) => answers.into_iter().for_each(|it| self.found.prior.take(it, self.problems)),
+                    None if object.whole => self.object(object, around, false),
+                    None => {}
+                }
+            }
+            Node::Text(line) => {
+                if let Some(answer) = prior::of_line(line, None) {
+                    self.found.prior.take(answer, self.problems);
+                }
+            }
+            Node::Null | Node::Bool(_) | Node::Number(_) | Node::Cut(_) => {}
         }
     }
 
@@ -279,7 +376,8 @@ impl Walk<'_> {
             }
             Node::Object(object) => self.finding(object, around),
             Node::Text(text) => self.sentence(text, around),
-            Node::Null | Node::Bool(_) | Node::Number(_) | Node::Cut(_) => {}
+            Node::Bool(_) | Node::Number(_) => self.lose("lists a finding that cannot be read"),
+            Node::Null | Node::Cut(_) => {}
         }
     }
 
@@ -428,6 +526,7 @@ fn error(object: &Object) -> Option<String> {
         matches!((name.as_str(), value), ("iserror", Node::Bool(true)) | ("success", Node::Bool(false)))
     });
     let kind = find(object, &["type"]).and_then(text).unwrap_or_default();
+    let is_error = is_error || find(object, &["subtype"]).and_then(text).is_some_and(|kind| kind.starts_with("error"));
     let error = find(object, &["error", "errors"]).filter(|node| !matches!(node, Node::Bool(false)));
     if error.is_none() && !is_error && kind != "error" {
         return None;

@@ -51,9 +51,22 @@ pub(super) struct Document {
     pub(super) node: Node,
     pub(super) span: Range<usize>,
     pub(super) end: End,
-    /// True when the text is invalid JSON and its structure was guessed: quotes inside strings, missing brackets,
-    /// duplicate keys.
+    /// True when the text is invalid JSON and its structure was guessed: quotes inside strings, missing brackets, deep
+    /// nesting.
     pub(super) guessed: bool,
+    /// A key that an object has twice: two objects may have been merged, and parsers differ in which value they keep.
+    pub(super) duplicate_key: Option<String>,
+}
+
+/// The documents of a text.
+#[derive(Debug, PartialEq)]
+pub(super) struct Documents {
+    /// The documents, in order.
+    pub(super) documents: Vec<Document>,
+    /// The number of bytes visited.
+    pub(super) n_looks: usize,
+    /// True when the work limit was reached before the end.
+    pub(super) is_exhausted: bool,
 }
 
 /// How parsing ended.
@@ -67,19 +80,29 @@ pub(super) enum End {
     Broken,
 }
 
-/// Finds the objects and lists in a text, in order; also returns the number of bytes visited.
-pub(super) fn documents(text: &str) -> (Vec<Document>, usize) {
+/// Finds the objects and lists in a text, in order.
+pub(super) fn documents(text: &str) -> Documents {
     let (mut found, mut at, mut n_looks) = (Vec::new(), 0, 0);
+    let mut is_exhausted = false;
     while let Some(start) = memchr::memchr2(b'{', b'[', &text.as_bytes()[at..]).map(|offset| at + offset) {
         if n_looks > MAX_LOOKS * text.len() {
+            is_exhausted = true;
             break;
         }
         if !begins_document(text, start) {
             at = start + 1;
             continue;
         }
-        let mut reader =
-            Reader { text, at: start, depth: 0, stop: None, furthest: start, cut_text: None, guessed: false };
+        let mut reader = Reader {
+            text,
+            at: start,
+            depth: 0,
+            stop: None,
+            furthest: start,
+            cut_text: None,
+            guessed: false,
+            duplicate_key: None,
+        };
         let node = reader.value(Inside::Nothing);
         n_looks += reader.furthest.max(reader.at) - start;
         at = reader.at.max(start + 1);
@@ -89,10 +112,11 @@ pub(super) fn documents(text: &str) -> (Vec<Document>, usize) {
                 span: start..at,
                 end: reader.stop.unwrap_or(End::Whole),
                 guessed: reader.guessed,
+                duplicate_key: reader.duplicate_key,
             });
         }
     }
-    (found, n_looks)
+    Documents { documents: found, n_looks, is_exhausted }
 }
 
 /// Converts a parsed JSON value.
@@ -157,6 +181,7 @@ struct Reader<'a> {
     /// The string in which the input ended.
     cut_text: Option<String>,
     guessed: bool,
+    duplicate_key: Option<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -206,6 +231,7 @@ impl<'a> Reader<'a> {
         let first = self.peek()?;
         match first {
             '{' | '[' if self.depth >= MAX_DEPTH => {
+                self.guessed = true;
                 self.skip_nested();
                 self.stop.is_none().then_some(Node::Null)
             }
@@ -257,10 +283,11 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        // A duplicate key: two objects may have been merged.
         let mut keys: Vec<&str> = object.fields.iter().map(|(key, _)| key.as_str()).collect();
         keys.sort_unstable();
-        self.guessed |= keys.windows(2).any(|pair| pair[0] == pair[1]);
+        if let Some(pair) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
+            self.duplicate_key.get_or_insert_with(|| pair[0].to_owned());
+        }
         object
     }
 
@@ -548,7 +575,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<String> = documents(text).0.iter().map(|document| shown(&document.node)).collect();
+        let found: Vec<String> = documents(text).documents.iter().map(|document| shown(&document.node)).collect();
         assert_eq!(found, expected, "{text}");
     }
 
@@ -575,8 +602,8 @@ mod tests {
         check(r#"{"a": [{"b": 1}, {"c": 2"#, &["{a: [{b: 1}, {………"]);
         check(r#"{"a": "bc"#, &[r#"{a: "bc"……"#]);
         check("```\n{\"a\": [1, \n```\nand {\"b\": 2}", &["{a: [1……", "{b: 2}"]);
-        assert_eq!(documents("{\"a\": 1").0[0].end, End::Cut);
-        assert_eq!(documents("{\"a\": (1)}").0[0].end, End::Broken);
+        assert_eq!(documents("{\"a\": 1").documents[0].end, End::Cut);
+        assert_eq!(documents("{\"a\": (1)}").documents[0].end, End::Broken);
     }
 
     #[test]
@@ -584,7 +611,7 @@ mod tests {
         let pieces = ["{\"a\":\"\n```\n", "{\"a\":", "[{", "{\"a\":\"\", ", "{\"a\" \"b\"", "{a:(", "{\"a\":[(", "{'"];
         for piece in pieces {
             let text = piece.repeat(20_000 / piece.len());
-            let (_, n_looks) = documents(&text);
+            let n_looks = documents(&text).n_looks;
             assert!(n_looks <= (MAX_LOOKS + 1) * text.len(), "{piece}: {n_looks} for {} bytes", text.len());
         }
     }

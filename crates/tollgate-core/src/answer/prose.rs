@@ -21,9 +21,9 @@ use crate::answer::field_label::{self, Label};
 use crate::answer::finding_header::{self, HeaderContext, Shape};
 use crate::answer::json_answer::denies_findings;
 use crate::answer::markdown_lines::{self, Kind, Line, heading, marker};
+use crate::answer::prior::{self, PriorAnswers};
 use crate::answer::section::{self, Section, found_issues, pseudo_heading, severity_line};
-use crate::answer::{Decision, Form, decision, location, table, vocabulary};
-use crate::board::Criterion;
+use crate::answer::{Decision, Form, PromptQuestions, decision, location, table, vocabulary};
 
 /// The parts of an answer found in prose.
 #[derive(Debug)]
@@ -33,12 +33,14 @@ pub(super) struct Prose {
     pub(super) claims: Claims,
     pub(super) summary: Option<String>,
     pub(super) criteria: CriteriaAnswers,
+    pub(super) prior: PriorAnswers,
     /// True when a code block was not closed.
     pub(super) cut: bool,
 }
 
-/// Parses a text; `criteria` are those of the prompt.
-pub(super) fn read(text: &str, criteria: &[Criterion], problems: &mut Problems) -> Prose {
+/// Parses a text that answers a prompt.
+pub(super) fn read(text: &str, asked: PromptQuestions<'_>, problems: &mut Problems) -> Prose {
+    let PromptQuestions { criteria, n_prior } = asked;
     let (lines, cut) = markdown_lines::scan(text);
     let mut reader = Reader::default();
     let mut at = 0;
@@ -50,14 +52,23 @@ pub(super) fn read(text: &str, criteria: &[Criterion], problems: &mut Problems) 
             at += 1;
             continue;
         }
+        if let Some(answer) = prior::of_line(line.text, n_prior).filter(|_| line.kind == Kind::Text) {
+            reader.close();
+            reader.prior.take(answer, problems);
+            at += 1;
+            continue;
+        }
         at += match table::read(&lines[at..]).filter(|_| line.kind == Kind::Text) {
             Some((drafts, n_lines)) => {
                 if !drafts.is_empty() {
                     reader.close();
                 }
                 reader.done.extend(drafts.into_iter().map(|draft| (draft, Shape::Item)));
-                let rows = lines[at..at + n_lines].iter().filter_map(|row| criterion::of_line(row.text, criteria));
-                rows.for_each(|answer| reader.criteria.take(answer, problems));
+                let rows = || lines[at..at + n_lines].iter();
+                let met = rows().filter_map(|row| criterion::of_line(row.text, criteria));
+                met.for_each(|answer| reader.criteria.take(answer, problems));
+                let stated = rows().filter_map(|row| prior::of_line(row.text, n_prior));
+                stated.for_each(|answer| reader.prior.take(answer, problems));
                 n_lines
             }
             None => {
@@ -110,6 +121,7 @@ struct Reader {
     beside: Option<String>,
     summary: Vec<String>,
     criteria: CriteriaAnswers,
+    prior: PriorAnswers,
     is_markdown: bool,
     is_comment: bool,
 }
@@ -475,15 +487,35 @@ impl Reader {
             Form::Text
         };
         let mut claims = Claims::default();
-        for (draft, _) in self.done {
+        for (mut draft, _) in self.done {
+            if draft.evidence.is_none() {
+                draft.quotes =
+                    [&draft.title, &draft.reason].into_iter().flatten().flat_map(|text| quotes(text)).collect();
+            }
             claims.take(draft, problems);
         }
         let summary = self.summary.join("\n");
         let summary = Some(summary.trim().to_owned())
             .filter(|summary| !summary.is_empty() && !vocabulary::is_placeholder(summary));
-        let (decisions, criteria) = (self.decisions, self.criteria);
-        Prose { form, decisions, claims, summary: summary.or(self.beside), criteria, cut }
+        let (decisions, criteria, prior) = (self.decisions, self.criteria, self.prior);
+        Prose { form, decisions, claims, summary: summary.or(self.beside), criteria, prior, cut }
     }
+}
+
+/// The most bytes of prose that are searched for quotes.
+const MAX_PROSE: usize = 8 << 10;
+/// The most quotes of one text.
+const MAX_QUOTES: usize = 16;
+
+/// Code between backticks in prose. An identifier alone is not a quote: identifiers are mentioned for many reasons.
+fn quotes(prose: &str) -> impl Iterator<Item = String> {
+    let is_code = |piece: &&str| piece.contains(['(', '=', '[', '<', '>', '+', '"', '\'', '{', '!', '&', '|', ' ']);
+    let mut end = prose.len().min(MAX_PROSE);
+    while !prose.is_char_boundary(end) {
+        end -= 1;
+    }
+    let pieces = prose[..end].split('`').skip(1).step_by(2);
+    pieces.filter(|piece| !piece.trim().is_empty()).filter(is_code).take(MAX_QUOTES).map(str::to_owned)
 }
 
 /// Assigns a code block to evidence, suggestion or replacement.

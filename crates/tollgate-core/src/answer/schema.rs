@@ -5,12 +5,15 @@
 
 use serde_json::{Value, json};
 
+use crate::answer::{Asks, PriorState};
 use crate::finding::{Category, Severity};
 
 /// The fields of an answer.
 pub(super) const ANSWER: &[&str] = &["decision", "summary", "findings"];
 /// The field with the answers to acceptance criteria.
 pub(super) const CRITERIA: &str = "criteria";
+/// The field with the answers about findings of the last review.
+pub(super) const PRIOR: &str = "prior";
 /// The fields of a finding.
 pub(super) const FINDING: &[&str] = &[
     "severity",
@@ -26,13 +29,23 @@ pub(super) const FINDING: &[&str] = &[
     "replacement",
 ];
 
-/// The schema of an answer.
-pub(super) fn schema() -> Value {
-    strict(answer())
+/// The schema of an answer. What the decision follows from comes first: acceptance criteria, then findings of the last
+/// review.
+pub(super) fn schema(asks: Asks) -> Value {
+    let mut properties = serde_json::Map::new();
+    if asks.criteria {
+        properties.insert(CRITERIA.to_owned(), criteria());
+    }
+    if asks.prior {
+        properties.insert(PRIOR.to_owned(), prior());
+    }
+    if let Value::Object(rest) = answer() {
+        properties.extend(rest);
+    }
+    strict(Value::Object(properties))
 }
 
-/// The schema with acceptance criteria first, because the decision follows from them.
-pub(super) fn with_criteria() -> Value {
+fn criteria() -> Value {
     let criterion = strict(json!({
         "id": { "type": "string", "description": "Name of the criterion, e.g. C1." },
         "met": {
@@ -45,13 +58,25 @@ pub(super) fn with_criteria() -> Value {
             "description": "File and line or a quote that shows it; for no, what is missing.",
         },
     }));
-    let mut properties = json!({
-        CRITERIA: { "type": "array", "items": criterion, "description": "Each acceptance criterion, once." },
-    });
-    if let (Value::Object(all), Value::Object(rest)) = (&mut properties, answer()) {
-        all.extend(rest);
-    }
-    strict(properties)
+    json!({ "type": "array", "items": criterion, "description": "Each acceptance criterion, once." })
+}
+
+fn prior() -> Value {
+    let states = [PriorState::Fixed, PriorState::Open, PriorState::Unknown].map(PriorState::as_str);
+    let answer = strict(json!({
+        "id": { "type": "string", "description": "Name of the finding in the request, e.g. P1." },
+        "state": {
+            "type": "string",
+            "enum": states,
+            "description": "What became of it; unknown when what you see does not tell.",
+        },
+        "evidence": {
+            "type": "string",
+            "description": "For fixed: file, line and the exact line of code that deals with it. Otherwise why.",
+        },
+    }));
+    let description = "Each finding of the last review that the request lists, once; empty when it lists none.";
+    json!({ "type": "array", "items": answer, "description": description })
 }
 
 fn answer() -> Value {
@@ -83,8 +108,12 @@ fn answer() -> Value {
             "enum": ["approved", "rejected"],
             "description": "Whether the change may pass.",
         },
-        "summary": text("One or two sentences on the decision."),
-        "findings": { "type": "array", "items": finding, "description": "All that is wrong; empty when nothing is." },
+        "summary": text("One sentence on what the change does and how, then one on the decision."),
+        "findings": {
+            "type": "array",
+            "items": finding,
+            "description": "All that is wrong, and at most two of severity Praise; empty when there is nothing to say.",
+        },
     })
 }
 
@@ -102,16 +131,24 @@ mod tests {
         object["properties"].as_object().unwrap().keys().map(String::as_str).collect()
     }
 
+    fn plain() -> Value {
+        schema(Asks::default())
+    }
+
     #[test]
     fn every_property_is_required_and_nothing_else_is_allowed() {
-        let schema = schema();
-        let finding = &schema["properties"]["findings"]["items"];
-        assert_eq!(names(&schema), ANSWER);
+        let plain = plain();
+        let finding = &plain["properties"]["findings"]["items"];
+        assert_eq!(names(&plain), ANSWER);
         assert_eq!(names(finding), FINDING);
-        let asked = with_criteria();
-        assert_eq!(names(&asked), [&[CRITERIA], ANSWER].concat());
-        assert_eq!(asked["properties"]["findings"], schema["properties"]["findings"]);
-        for object in [&schema, finding, &asked, &asked["properties"][CRITERIA]["items"]] {
+        let asked = schema(Asks { criteria: true, prior: true });
+        assert_eq!(names(&asked), [&[CRITERIA, PRIOR], ANSWER].concat());
+        assert_eq!(names(&schema(Asks { criteria: true, prior: false })), [&[CRITERIA], ANSWER].concat());
+        assert_eq!(names(&schema(Asks { criteria: false, prior: true })), [&[PRIOR], ANSWER].concat());
+        assert_eq!(asked["properties"]["findings"], plain["properties"]["findings"]);
+        let [criteria, prior] = [CRITERIA, PRIOR].map(|name| &asked["properties"][name]["items"]);
+        assert_eq!(names(prior), ["id", "state", "evidence"]);
+        for object in [&plain, finding, &asked, criteria, prior] {
             assert_eq!(json!(names(object)), object["required"]);
             assert_eq!(object["additionalProperties"], json!(false));
         }
@@ -123,7 +160,7 @@ mod tests {
 
     #[test]
     fn enum_values_are_those_of_findings() {
-        let schema = schema();
+        let schema = plain();
         let finding = &schema["properties"]["findings"]["items"]["properties"];
         assert_eq!(finding["severity"]["enum"], json!(["Critical", "High", "Medium", "Low", "Nit", "Praise"]));
         assert_eq!(finding["category"]["enum"].as_array().unwrap().len(), Category::ALL.len());

@@ -28,7 +28,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::board::{Criterion, Iteration, Met, Remark};
-use crate::boundary::Boundary;
+use crate::boundary::{Boundary, ContextFile, MAX_CONTEXT_CHARS};
+
 use crate::visible::{grouped, visible};
 
 /// The most bytes of a description or a specification.
@@ -39,6 +40,8 @@ const MAX_OUTPUT: usize = 16 * 1024;
 const MAX_HOOK: usize = 16 * 1024;
 /// The most findings of one severity that are given in full, and the most older ones that are listed.
 const MAX_FINDINGS: usize = 100;
+/// The most images that are named.
+const MAX_IMAGES: usize = 50;
 /// The most bytes of one field of a finding.
 const MAX_FIELD: usize = 4 * 1024;
 
@@ -53,6 +56,10 @@ pub struct Task<'a> {
     pub spec: &'a str,
     /// The acceptance criteria that a reviewer will answer one by one.
     pub criteria: &'a [Criterion],
+    /// The guidance files of the project.
+    pub context: &'a [ContextFile],
+    /// The paths of the images that belong to the description.
+    pub images: &'a [String],
     /// The note of the operator to the agent.
     pub note: Option<&'a str>,
     /// The output of the commit hooks that refused the last commit.
@@ -153,7 +160,32 @@ fn head(task: &Task<'_>) -> String {
         }
         text.push('\n');
     }
+    if !task.images.is_empty() {
+        text.push_str("## Images\nThese belong to the description; look at them:\n");
+        for path in task.images.iter().take(MAX_IMAGES) {
+            let _ = writeln!(text, "- {}", one_line(path));
+        }
+        text.push('\n');
+    }
+    write_context(&mut text, task.context);
     text
+}
+
+/// The guidance of the project. It is that of the base commit, so a feature cannot change it, and the agent follows it.
+fn write_context(text: &mut String, context: &[ContextFile]) {
+    if context.is_empty() {
+        return;
+    }
+    text.push_str("## Project Context\nHow things are done in this project, by its own files:\n\n");
+    for ContextFile { name, text: file } in context {
+        let n_chars = file.trim_end().chars().count();
+        let shown: String = file.trim_end().chars().take(MAX_CONTEXT_CHARS).collect();
+        let _ = write!(text, "### {}\n{}\n", one_line(name), visible(&shown));
+        if n_chars > MAX_CONTEXT_CHARS {
+            let _ = writeln!(text, "[cut: {} of {} characters]", size(MAX_CONTEXT_CHARS), size(n_chars));
+        }
+        text.push('\n');
+    }
 }
 
 fn write_boundary(text: &mut String, task: &Task<'_>) {
@@ -271,6 +303,9 @@ fn in_full(number: usize, remark: &Remark) -> String {
 }
 
 fn place(remark: &Remark) -> Option<String> {
+    if remark.file.is_none() && remark.identity.is_some() {
+        return Some("whole change".to_owned());
+    }
     let file = one_line(remark.file.as_deref()?);
     Some(remark.line.map_or(file.clone(), |line| format!("{file}:{line}")))
 }

@@ -149,6 +149,7 @@ fn write_iteration(iteration: &Iteration, diff: &DiffRef) -> Value {
         ("reason", json!(is(Outcome::Approved))),
         ("late", if late.as_array().is_some_and(Vec::is_empty) { Value::Null } else { late }),
         ("baseCommit", json!(iteration.base)),
+        ("unchecked", flag(iteration.is_unchecked())),
         ("outdated", flag(iteration.outdated)),
         ("afterStep", json!(iteration.after_step.as_ref().map(ToString::to_string))),
         ("override", iteration.overridden.as_ref().map_or(Value::Null, overridden)),

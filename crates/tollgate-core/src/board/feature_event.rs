@@ -71,8 +71,10 @@ pub enum FeatureEvent<'a> {
     ReviewProgress {
         /// The iteration.
         iteration: u32,
-        /// The current step.
+        /// The current step, or more of a reviewer's answer.
         message: &'a str,
+        /// The reviewer whose answer the message is.
+        reviewer: Option<&'a str>,
     },
     /// A review finished.
     ReviewCompleted {
@@ -84,6 +86,8 @@ pub enum FeatureEvent<'a> {
         findings: &'a [Remark],
         /// The summary.
         summary: &'a str,
+        /// True when it approved and left an acceptance criterion unclear.
+        unchecked: bool,
     },
     /// A review approved.
     ReviewApproved {
@@ -185,12 +189,15 @@ impl FeatureEvent<'_> {
         let number = |iteration: &u32| ("iterationNumber", json!(iteration));
         match self {
             Self::ReviewStarted { iteration } => vec![number(iteration)],
-            Self::ReviewProgress { iteration, message } => vec![number(iteration), ("message", json!(message))],
-            Self::ReviewCompleted { iteration, outcome, findings, summary } => vec![
+            Self::ReviewProgress { iteration, message, reviewer } => {
+                vec![number(iteration), ("message", json!(message)), ("reviewer", json!(reviewer))]
+            }
+            Self::ReviewCompleted { iteration, outcome, findings, summary, unchecked } => vec![
                 number(iteration),
                 ("status", json!(outcome.as_str())),
                 ("findings", code_review_spec::findings(findings)),
                 ("summary", json!(summary)),
+                ("unchecked", json!(unchecked.then_some(true))),
             ],
             Self::ReviewApproved { next } => vec![("nextStatus", json!(next.to_string()))],
             Self::ReviewRejected { iteration, reason } => vec![number(iteration), ("rejectionReason", json!(reason))],
@@ -246,7 +253,7 @@ mod tests {
             "feature:code-review-started",
             r#"{f,"iterationNumber":1,p}"#,
         );
-        let progress = FeatureEvent::ReviewProgress { iteration: 2, message: "asking" };
+        let progress = FeatureEvent::ReviewProgress { iteration: 2, message: "asking", reviewer: None };
         check(progress, "feature:code-review-progress", r#"{f,"iterationNumber":2,"message":"asking",p}"#);
         let next = &Status::WaitingApproval;
         let expected = r#"{f,"nextStatus":"waiting_approval",p}"#;
@@ -275,6 +282,7 @@ mod tests {
             outcome: Outcome::Rejected,
             findings: &[remark],
             summary: "It leaks.",
+            unchecked: false,
         };
         let expected = r#"{f,"iterationNumber":1,"status":"rejected","findings":[{"category":"code","severity":"error","title":"Secret","description":"It leaks.","file":"a.ts","line":4,"canonical":{"severity":"Critical","category":"Security"}}],"summary":"It leaks.",p}"#;
         check(completed, "feature:code-review-completed", expected);

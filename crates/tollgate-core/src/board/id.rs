@@ -57,6 +57,18 @@ id! {
     FeatureId
 }
 
+impl FeatureId {
+    /// The short form for lists and log lines: the random last part of a generated id.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        let own = self.0.strip_prefix("feature-").and_then(|rest| rest.split_once('-'));
+        match own {
+            Some((time, tail)) if time.len() >= 10 && time.bytes().all(|byte| byte.is_ascii_digit()) => tail,
+            Some(_) | None => &self.0,
+        }
+    }
+}
+
 id! {
     /// The id of a pipeline step behind the review: `step_lx3k_a1b2c3`.
     StepId
@@ -92,6 +104,19 @@ mod tests {
             assert!(StepId::parse(text).is_err(), "{text:?}");
         }
         assert_eq!(FeatureId::parse(&"x".repeat(300)), Err(IdError::TooLong(300)));
+    }
+
+    #[track_caller]
+    fn check_short(id: &str, expected: &str) {
+        assert_eq!(FeatureId::parse(id).unwrap().short(), expected);
+    }
+
+    #[test]
+    fn generated_ids_are_shortened_to_their_last_part() {
+        check_short("feature-1767960000000-x7k2m9qpa", "x7k2m9qpa");
+        check_short("feature-1767960000000-a-b", "a-b");
+        check_short("feature-login-1", "feature-login-1");
+        check_short("login", "login");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! The result of one review of a feature.
 
-use std::collections::HashSet;
-
 use crate::board::StepId;
-use crate::finding::{Category, Finding, Severity};
+use crate::delta::identity::{ComparedFinding, match_findings};
+use crate::delta::line_map::LineMap;
+use crate::finding::{Category, Finding, LineRange, Severity, Side, is_about_whole_change};
 use crate::fingerprint::Fingerprint;
 use crate::names::names;
+use crate::path::{FilePath, RepoPath};
 
 /// How a review ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,17 +64,66 @@ pub struct Iteration {
     pub note: Option<String>,
 }
 
+/// The name of an approval whose acceptance criteria were not all answered.
+pub const UNCHECKED: &str = "approved, requirements not checked";
+
 impl Iteration {
+    /// True when the review approved and left an acceptance criterion unclear: a person has to check the requirements.
+    #[must_use]
+    pub fn is_unchecked(&self) -> bool {
+        self.outcome == Outcome::Approved && self.overridden.is_none() && self.compliance.n_unclear() > 0
+    }
+
+    /// The outcome for people; differs from its name in files for an approval with unclear criteria.
+    #[must_use]
+    pub fn outcome_in_words(&self) -> &'static str {
+        if self.is_unchecked() { UNCHECKED } else { self.outcome.as_str() }
+    }
+
     /// Counts findings that are new since an earlier review, and findings of it that are gone.
     #[must_use]
     pub fn progress_since(&self, prior: &Self) -> (usize, usize) {
-        let keys = |iteration: &Self| iteration.findings.iter().map(Remark::key).collect::<HashSet<String>>();
-        let (before, now) = (keys(prior), keys(self));
-        let missing = |remarks: &[Remark], keys: &HashSet<String>| {
-            remarks.iter().filter(|remark| !keys.contains(&remark.key())).count()
-        };
-        (missing(&self.findings, &before), missing(&prior.findings, &now))
+        if self.commit.is_none() {
+            // The agent changed nothing, so nothing is resolved.
+            return (self.findings.len(), 0);
+        }
+        let n_known = match_remarks(&prior.findings, &self.findings).len();
+        (self.findings.len() - n_known, prior.findings.len() - n_known)
     }
+}
+
+/// Matches the remarks of two reviews by the identity of their findings; pairs of indices, each index at most once.
+#[must_use]
+pub fn match_remarks<'a>(
+    prior: impl IntoIterator<Item = &'a Remark>,
+    current: impl IntoIterator<Item = &'a Remark>,
+) -> Vec<(usize, usize)> {
+    let (prior, current): (Vec<_>, Vec<_>) = (located(prior), located(current));
+    // The lines of iterations are not mapped onto each other here.
+    match_findings(&as_compared(&prior), &as_compared(&current), &LineMap::identity()).pairs
+}
+
+/// Remarks with their files; one about the whole change has none.
+fn located<'a>(remarks: impl IntoIterator<Item = &'a Remark>) -> Vec<(FilePath, &'a Remark)> {
+    let file = |remark: &Remark| remark.file.as_deref().unwrap_or("(whole change)").as_bytes().to_owned();
+    remarks.into_iter().map(|remark| (FilePath::of_repo_path(&RepoPath::from_bytes(&file(remark))), remark)).collect()
+}
+
+fn as_compared<'a>(remarks: &'a [(FilePath, &'a Remark)]) -> Vec<ComparedFinding<'a>> {
+    let compared = |(file, remark): &'a (FilePath, &'a Remark)| ComparedFinding {
+        file,
+        title: &remark.title,
+        severity: remark.severity,
+        category: remark.category,
+        rule: None,
+        reviewer: None,
+        lines: remark.line.map(LineRange::line),
+        side: Side::Right,
+        evidence: remark.evidence.as_deref().unwrap_or_default(),
+        reason: &remark.description,
+        scope: None,
+    };
+    remarks.iter().map(compared).collect()
 }
 
 /// A manual approval of a feature against its review.
@@ -92,6 +142,51 @@ pub struct Override {
 pub struct Compliance {
     /// Each criterion with its answer.
     pub criteria: Vec<(Criterion, Met)>,
+}
+
+impl Compliance {
+    /// The number of criteria that are met.
+    #[must_use]
+    pub fn n_met(&self) -> usize {
+        self.criteria.iter().filter(|(_, met)| matches!(met, Met::Yes { .. })).count()
+    }
+
+    /// The number of criteria that are not met.
+    #[must_use]
+    pub fn n_unmet(&self) -> usize {
+        self.criteria.iter().filter(|(_, met)| matches!(met, Met::No { .. })).count()
+    }
+
+    /// The number of criteria without a clear answer.
+    #[must_use]
+    pub fn n_unclear(&self) -> usize {
+        self.criteria.iter().filter(|(_, met)| matches!(met, Met::Unclear { .. })).count()
+    }
+
+    /// The answers in one sentence; `None` without criteria.
+    #[must_use]
+    pub fn in_words(&self) -> Option<String> {
+        let n_all = self.criteria.len();
+        let criteria = if n_all == 1 { "criterion" } else { "criteria" };
+        let is = |n: usize| if n == 1 { "is" } else { "are" };
+        match (self.n_met(), self.n_unmet(), self.n_unclear()) {
+            (0, 0, 0) => None,
+            (_, 0, 0) if n_all == 1 => Some("The acceptance criterion is met.".to_owned()),
+            (_, 0, 0) => Some(format!("All {n_all} acceptance criteria are met.")),
+            (0, 0, _) if n_all == 1 => Some("The acceptance criterion is unclear: no reviewer answered it.".to_owned()),
+            (0, 0, _) => Some(format!("All {n_all} acceptance criteria are unclear: no reviewer answered them.")),
+            (met, unmet, unclear) => {
+                let mut text = format!("{met} of {n_all} acceptance {criteria} {} met", is(met));
+                if unmet > 0 {
+                    text.push_str(&format!(", {unmet} {} not met", is(unmet)));
+                }
+                if unclear > 0 {
+                    text.push_str(&format!(", {unclear} {} unclear", is(unclear)));
+                }
+                Some(format!("{text}."))
+            }
+        }
+    }
 }
 
 /// An acceptance criterion from the description or the specification.
@@ -159,25 +254,18 @@ impl Remark {
     /// Converts a finding.
     #[must_use]
     pub fn of(finding: &Finding) -> Self {
+        // A finding about the whole change has no place in it.
+        let location = Some(&finding.location).filter(|_| !is_about_whole_change(finding));
         Self {
             category: finding.category,
             severity: finding.severity,
             title: finding.summary.as_str().to_owned(),
             description: finding.reason.clone().unwrap_or_default(),
             suggestion: finding.suggestion.clone(),
-            file: Some(finding.location.file.as_str().to_owned()),
-            line: Some(finding.location.lines.start()),
-            evidence: (!finding.evidence.is_empty()).then(|| finding.evidence.clone()),
+            file: location.map(|location| location.file.as_str().to_owned()),
+            line: location.map(|location| location.lines.start()),
+            evidence: location.map(|_| finding.evidence.clone()).filter(|evidence| !evidence.is_empty()),
             identity: Some(Identity { id: finding.id.to_string(), fingerprint: Fingerprint::of(finding).to_string() }),
-        }
-    }
-
-    /// The key across reviews: its fingerprint, else file and title.
-    #[must_use]
-    pub fn key(&self) -> String {
-        match &self.identity {
-            Some(identity) => identity.fingerprint.clone(),
-            None => format!("{}\n{}", self.file.as_deref().unwrap_or_default(), self.title),
         }
     }
 

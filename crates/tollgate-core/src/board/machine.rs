@@ -85,6 +85,8 @@ pub enum Pause {
     Stopped,
     /// The budget is exhausted.
     Budget,
+    /// The main checkout changed while the agent ran; its work is done and not committed.
+    MainChanged,
 }
 
 /// The state of the review of the current iteration.
@@ -166,6 +168,8 @@ impl Default for State {
 pub struct Rules {
     /// True when the feature requires manual approval.
     pub skip_tests: bool,
+    /// True when the review that approved left an acceptance criterion unclear: a person has to look at it.
+    pub unchecked: bool,
     /// The pipeline steps.
     pub steps: Vec<StepId>,
     /// The iterations without a person.
@@ -174,7 +178,7 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { skip_tests: true, steps: Vec::new(), max_rounds: MAX_ROUNDS }
+        Self { skip_tests: true, unchecked: false, steps: Vec::new(), max_rounds: MAX_ROUNDS }
     }
 }
 
@@ -205,6 +209,8 @@ pub enum Event {
     AgentDone,
     /// The agent failed, or exceeded its limits.
     AgentFailed,
+    /// The agent finished, and the main checkout is not as it was before.
+    MainChanged,
     /// The server was interrupted while the agent ran.
     Interrupted,
     /// The budget is exhausted.
@@ -228,6 +234,8 @@ pub enum Event {
     },
     /// The review failed.
     ReviewFailed,
+    /// The review failed for a reason that a retry does not change, such as its budget.
+    ReviewRefused,
     /// The branch moved to another commit during the review.
     HeadMoved(String),
     /// The pipeline step finished.
@@ -289,6 +297,7 @@ pub fn next(state: &State, event: &Event, rules: &Rules) -> Result<(State, Vec<E
         Event::AgentStarted => step.when(&[Work::Queued], |step| step.state.work = Work::Implementing),
         Event::AgentDone => step.when(&[Work::Implementing], |step| step.state.work = Work::Committing),
         Event::AgentFailed => step.when(&[Work::Queued, Work::Implementing], |step| step.pause(Pause::AgentFailed)),
+        Event::MainChanged => step.when(&[Work::Implementing, Work::Stepping], |step| step.pause(Pause::MainChanged)),
         Event::OverBudget => step.over_budget(),
         Event::Interrupted => step.interrupted(),
         Event::Committed(commit) => step.when(&[Work::Committing], |step| step.committed(commit)),
@@ -300,6 +309,7 @@ pub fn next(state: &State, event: &Event, rules: &Rules) -> Result<(State, Vec<E
         Event::Approved(commit) => step.reviewed(commit, Transition::approved),
         Event::Rejected { commit, same_again } => step.reviewed(commit, |step| step.rejected(*same_again)),
         Event::ReviewFailed => step.when(&[Work::Reviewing], Transition::review_failed),
+        Event::ReviewRefused => step.when(&[Work::Reviewing], Transition::give_review_up),
         Event::HeadMoved(commit) => step.when(&[Work::Reviewing], |step| step.state.commit = Some(commit.clone())),
         Event::StepDone => step.when(&[Work::Stepping], |step| step.state.work = Work::CommittingStep),
         Event::StepFailed => step.when(&[Work::Stepping], |step| step.pause(Pause::AgentFailed)),
@@ -360,6 +370,7 @@ impl Transition<'_> {
             Pause::AgentFailed | Pause::CommitFailed | Pause::ReviewFailed | Pause::Interrupted | Pause::Stopped => {
                 self.again();
             }
+            Pause::MainChanged => self.commit_after_look(),
             // The rejection may be obsolete by now: a dismissed finding, a changed rule, another reviewer.
             Pause::MaxIterations | Pause::NoProgress if self.state.is_reviewable() => {
                 self.state.pause = None;
@@ -375,6 +386,15 @@ impl Transition<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Commits the agent's work once a person has looked at the main checkout; the agent does not run again.
+    fn commit_after_look(&mut self) {
+        self.state.pause = None;
+        self.state.work = match self.state.status {
+            Status::Step(_) => Work::CommittingStep,
+            _ => Work::Committing,
+        };
     }
 
     /// Restarts the job that was interrupted by the pause.
@@ -569,10 +589,14 @@ impl Transition<'_> {
     fn review_failed(&mut self) {
         self.state.tries += 1;
         if self.state.tries >= MAX_TRIES {
-            self.state.review = Review::Failed;
-            self.effects.extend([Effect::ReviewCompleted, Effect::ReviewFailed]);
-            self.pause(Pause::ReviewFailed);
+            self.give_review_up();
         }
+    }
+
+    fn give_review_up(&mut self) {
+        self.state.review = Review::Failed;
+        self.effects.extend([Effect::ReviewCompleted, Effect::ReviewFailed]);
+        self.pause(Pause::ReviewFailed);
     }
 
     fn step_committed(&mut self, commit: &str) {
@@ -648,7 +672,8 @@ impl Transition<'_> {
 
     fn arrive(&mut self) {
         self.state.work = Work::Nothing;
-        self.state.status = if self.rules.skip_tests { Status::WaitingApproval } else { Status::Verified };
+        let needs_person = self.rules.skip_tests || self.rules.unchecked;
+        self.state.status = if needs_person { Status::WaitingApproval } else { Status::Verified };
     }
 
     fn pause(&mut self, why: Pause) {
@@ -699,11 +724,30 @@ impl fmt::Display for Status {
     }
 }
 
+/// A word that names no status.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is not a status", crate::visible::visible(.0))]
+pub struct UnknownStatus(String);
+
+impl UnknownStatus {
+    /// The known statuses, as a hint.
+    pub const HINT: &'static str = "Use `backlog`, `in_progress`, `code_review`, `waiting_approval`, `verified`, `completed`, \
+                                    or `pipeline_` and the ID of a step.";
+}
+
 impl Status {
     /// True when a dependency with this status is met.
     #[must_use]
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Verified | Self::Completed)
+    }
+
+    /// Parses a status that a person asks for; the error lists the known ones.
+    pub fn known(word: &str) -> Result<Self, UnknownStatus> {
+        match Self::parse(word) {
+            Self::Other(other) => Err(UnknownStatus(other)),
+            status => Ok(status),
+        }
     }
 
     /// Parses the name in `feature.json`.

@@ -1,5 +1,7 @@
 //! A finding as a line of a comment: `:new: [MAJOR] src/db.ts (15): No transaction`.
 
+use unicode_normalization::UnicodeNormalization as _;
+
 use crate::finding::Severity;
 
 /// The severity tag of a line in its Markdown source: an escaped bracket is not a tag.
@@ -32,18 +34,62 @@ pub(super) fn has_badge(source: &str) -> bool {
     without_badge(source).len() < source.len()
 }
 
-/// The identity of a finding: file and title, without badge, tag, line numbers and ` -- resolved`.
+/// The identity of a finding: file and title, without badge, tag, line numbers, ` -- resolved` and final punctuation.
+///
+/// Case, width of characters, quotes, code marks and `./` make no difference.
 pub(crate) fn key(text: &str) -> String {
-    let text: String = text.chars().filter(|character| !matches!(character, '`' | '\u{200b}')).collect();
-    let mut rest = without_badge(text.trim());
+    let text: String =
+        text.nfkc().filter(|character| !matches!(character, '`' | '\u{200b}')).map(plain_quote).collect();
+    let is_symbol = |character: char| !character.is_ascii() && !character.is_alphanumeric();
+    let mut rest = without_badge(text.trim()).trim_start_matches(|c: char| is_symbol(c) || c.is_whitespace());
     if let Some((word, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))
         && severity(word).is_some()
     {
         rest = after;
     }
-    let rest = rest.trim_end().strip_suffix(" -- resolved").unwrap_or(rest);
     let words: Vec<&str> = rest.split_whitespace().collect();
-    without_lines(&words.join(" ")).to_lowercase()
+    let lower = without_lines(&words.join(" ")).to_lowercase();
+    let title = without_end(&lower);
+    let title = without_end(without_ids(title.strip_suffix(" -- resolved").unwrap_or(title)));
+    let title = title.trim_start_matches("./");
+    match title.split_once(": ") {
+        Some((path, title)) => format!("{}: {title}", without_line_suffix(path)),
+        None => title.to_owned(),
+    }
+}
+
+/// Quotes as a keyboard writes them.
+fn plain_quote(character: char) -> char {
+    match character {
+        '‘' | '’' => '\'',
+        '“' | '”' => '"',
+        other => other,
+    }
+}
+
+fn without_end(title: &str) -> &str {
+    title.trim_end_matches(|character: char| character.is_whitespace() || matches!(character, '.' | '!' | ',' | ';'))
+}
+
+/// Strips the line of `path:12` and `path#L12-L15`.
+fn without_line_suffix(path: &str) -> &str {
+    let Some(split) = path.rfind([':', '#']) else { return path };
+    let lines = &path[split + 1..];
+    let is_lines = lines.contains(|c: char| c.is_ascii_digit())
+        && lines.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'l' | b'-' | b':'));
+    if is_lines { without_line_suffix(&path[..split]) } else { path }
+}
+
+/// Strips the ids of findings at the end: `(F001)`, `(2 findings: F001, F002)`.
+fn without_ids(line: &str) -> &str {
+    let line = line.trim_end();
+    let Some((rest, ids)) = line.strip_suffix(')').and_then(|line| line.rsplit_once(" (")) else { return line };
+    let ids = ids.split_once(" findings: ").map_or(ids, |(_, ids)| ids).trim_end_matches([' ', '…', '.']);
+    let is_id = |id: &str| {
+        id.strip_prefix(['F', 'f'])
+            .is_some_and(|digits| digits.len() >= 3 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    if ids.split(", ").all(is_id) { rest.trim_end() } else { line }
 }
 
 /// The number in `and 12 more` at the end of a long list.
@@ -61,16 +107,17 @@ fn without_badge(line: &str) -> &str {
     if !name.is_empty() && name.bytes().all(is_name) { rest.trim_start() } else { line }
 }
 
-/// Strips the line numbers of `path (12, 15-18): title`.
+/// Strips the line numbers of `path (12, 15-18): title` and `path (line 12): title`.
 fn without_lines(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(open) = rest.find(" (") {
         let inside = &rest[open + 2..];
-        let len = inside.bytes().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ' | b'-')).count();
+        let word = ["lines ", "line ", "L"].into_iter().find(|word| inside.starts_with(word)).map_or(0, str::len);
+        let len = inside[word..].bytes().take_while(|byte| byte.is_ascii_digit() || b", -".contains(byte)).count();
         plain.push_str(&rest[..open]);
-        if len > 0 && inside[len..].starts_with("):") {
-            rest = &inside[len + 1..];
+        if len > 0 && inside[word + len..].starts_with("):") {
+            rest = &inside[word + len + 1..];
         } else {
             plain.push_str(" (");
             rest = inside;
@@ -106,11 +153,21 @@ mod tests {
     fn a_key_is_the_file_and_the_title() {
         for line in [
             ":new: [MAJOR] src/a.ts (12, 15-18): No  check",
+            ":new: [MAJOR] src/a.ts (12): No check (F001)",
+            "src/a.ts (12, 15): No check (2 findings: F001, F002)",
             ":white_check_mark: [MINOR] src/a.ts: No `check` -- resolved",
             "src/a.ts: no check",
+            "SRC/A.ts: No check.",
+            "./src/a.ts: No check!  ",
+            "[CRITICAL] src/a.ts (line 12): No check. -- Resolved.",
+            "✅ [LOW] `src/a.ts:12`: no check",
+            "src/a.ts#L12-L14: No ｃｈｅｃｋ…",
         ] {
-            assert_eq!(key(line), "src/a.ts: no check");
+            assert_eq!(key(line), "src/a.ts: no check", "{line}");
         }
+        assert_eq!(key("a.ts: it’s “x”"), key("a.ts: it's \"x\""));
+        assert_ne!(key("a.ts: x == y"), key("a.ts: x != y"));
+        assert_ne!(key("a.ts: port 80"), key("a.ts: port 81"));
         assert_eq!(key("a (b): c (12)"), "a (b): c (12)");
     }
 

@@ -250,6 +250,9 @@ impl<'t, 'a> Rules<'t, 'a> {
             VerdictUpdate::BlockersRemain(0),
             VerdictUpdate::StillReady,
         ];
+        if [verdict::PARTLY_REVIEWED, verdict::GATE_CLOSED].contains(&line.label) {
+            return self.reserved(section, &line, expected);
+        }
         let Some(said) = all.into_iter().find(|update| update.label() == line.label) else {
             let known = all.map(|update| format!("`{}`", update.label())).join(", ");
             let message = format!("`{}` is not a verdict update, expected {known}", line.label);
@@ -261,6 +264,17 @@ impl<'t, 'a> Rules<'t, 'a> {
         }
         if said.as_str() != expected.as_str() {
             let message = format!("the findings listed make this `{}`, not `{}`", expected.label(), said.label());
+            self.report("verdict-mismatch", Some(section), line.start, message);
+        }
+    }
+
+    /// Checks a label that withholds the approval although no blocker is listed.
+    fn reserved(&mut self, section: &'t Section, line: &VerdictLine<'_>, expected: VerdictUpdate) {
+        if line.emoji != "yellow_circle" {
+            let message = format!("`{}` is marked with `:yellow_circle:`", line.label);
+            self.report("verdict-label", Some(section), line.start, message);
+        } else if matches!(expected, VerdictUpdate::NewBlockers(_) | VerdictUpdate::BlockersRemain(_)) {
+            let message = format!("the findings listed make this `{}`, not `{}`", expected.label(), line.label);
             self.report("verdict-mismatch", Some(section), line.start, message);
         }
     }

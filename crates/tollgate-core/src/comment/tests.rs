@@ -375,6 +375,21 @@ fn open_findings_are_not_repeated() {
     );
 }
 
+// Issue 17: a repeat that differs in case or a final period was accepted.
+#[test]
+fn open_findings_are_not_repeated_in_another_spelling() {
+    for spelling in ["A CHECK IS MISSING", "a check is missing.", "A `check` is missing  ", "A ｃheck is missing!"] {
+        for place in ["src/b.ts (42)", "./src/b.ts", "`src/b.ts`", "src/b.ts:42"] {
+            let line = format!("{place}: {spelling}");
+            re_review(
+                "src/a.ts (42): The delay grows without end",
+                &line,
+                &["still-open-repeated at 10 in New Findings"],
+            );
+        }
+    }
+}
+
 #[test]
 fn open_findings_are_not_repeated_without_badge_and_tag() {
     let plain = ":new: [MEDIUM] src/a.ts (42): The delay grows without end";

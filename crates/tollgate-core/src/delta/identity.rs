@@ -1,21 +1,36 @@
-//! Matches the findings of the prior review with the current ones.
+//! Decides which findings are the same: the one identity function of the program.
 //!
-//! Three steps, each one-to-one and best first: the same title in the same file; the same evidence in the same file by the
-//! same rule or in the same category; overlapping lines and similar words. Renamed files and moved lines are followed.
-//! Similar words alone never match, nor do contradicting ones: a different number, name or negation is another finding,
-//! so that a new blocker cannot pass as an old one.
+//! Carry-over, the delta, merging of reviewers, consensus and the comparison of iterations all match two lists of findings
+//! by [`match_findings`]. Three steps, each one-to-one and best first:
+//!
+//! 1. the same title in the same file, where the quoted code or the location agrees too, or neither side quotes any;
+//! 2. the same quoted code in the same file, of the same rule or category, whatever the words;
+//! 3. overlapping lines, of the same rule, or of the same category with related words, or of another with similar words.
+//!
+//! File and title alone never match two findings whose code differs: all findings of a rule share them. Similar words
+//! alone never match either, and about the same code a different number, name or negation is another finding, so that a
+//! new blocker cannot pass as an old one. Renamed files and moved lines are followed: code that is gone from its old
+//! location and quoted elsewhere has moved, while a copy of code that still stands is another finding.
 //!
 //! The result does not depend on the order of the findings. The work is near n log n: everything is sorted or looked up,
 //! and the last step compares each finding with at most `by_location::MAX_COMPARED` others that share its location and
 //! its rarest words. [`FindingPairs::n_not_compared`] counts the comparisons beyond that.
 
+mod agree;
 mod by_location;
 mod group;
+mod words;
 
 use crate::delta::line_map::{LineMap, Mapped};
 use crate::finding::{Category, Finding, LineRange, Location, Severity, Side};
 use crate::fingerprint::{InFile, normalise};
 use crate::path::FilePath;
+
+pub(crate) use agree::are_worded_alike;
+use agree::{SharedCode, is_edited_form};
+
+/// The extension field with the function that encloses a finding of a rule.
+pub const SCOPE: &str = "x_scope";
 
 /// The fields of a finding that identify it across reviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +53,10 @@ pub struct ComparedFinding<'a> {
     pub side: Side,
     /// The code that shows it; empty when there is none.
     pub evidence: &'a str,
+    /// The consequence; empty when there is none.
+    pub reason: &'a str,
+    /// The enclosing function; `None` when it is unknown.
+    pub scope: Option<&'a str>,
 }
 
 impl<'a> From<&'a Finding> for ComparedFinding<'a> {
@@ -52,6 +71,8 @@ impl<'a> From<&'a Finding> for ComparedFinding<'a> {
             lines: Some(finding.location.lines),
             side: finding.location.side,
             evidence: &finding.evidence,
+            reason: finding.reason.as_deref().unwrap_or_default(),
+            scope: finding.extra.get(SCOPE).and_then(serde_json::Value::as_str),
         }
     }
 }
@@ -75,7 +96,7 @@ impl ComparedFinding<'_> {
 pub struct FindingPairs {
     /// Indices into the prior and the current findings, in order of the prior ones; each index occurs once.
     pub pairs: Vec<(usize, usize)>,
-    /// The number of word comparisons skipped because of too many candidates at one location.
+    /// The number of comparisons skipped because of too many candidates at one location.
     pub n_not_compared: usize,
 }
 
@@ -87,18 +108,75 @@ pub fn match_findings(prior: &[ComparedFinding<'_>], current: &[ComparedFinding<
     if open.is_any_left() {
         by_evidence(&mut open);
     }
-    let n_not_compared = if open.is_any_left() { by_location::by_location(&mut open, map) } else { 0 };
+    let n_not_compared = if open.is_any_left() { by_location::by_location(&mut open) } else { 0 };
     open.pairs.sort_unstable();
     FindingPairs { pairs: open.pairs, n_not_compared }
+}
+
+/// The current lines of a prior finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The lines are untouched; the same code elsewhere is another finding.
+    Untouched(LineRange),
+    /// The edits are unknown; the lines are assumed to stay.
+    Assumed(LineRange),
+    /// The lines were replaced by these.
+    Edited(LineRange),
+    /// The lines are gone or unknown.
+    Gone,
+}
+
+/// A finding at untouched lines is the same as one that quotes its code within this distance.
+const NEAR: u32 = 3;
+/// More lines than these do not locate an edited line.
+const MAX_REPLACED: u32 = 30;
+/// More lines than these replace a block rather than a line.
+const MAX_OF_ONE_LINE: u32 = 3;
+
+impl Place {
+    fn of(claim: &ComparedFinding<'_>, map: &LineMap) -> Self {
+        let Some(location) = claim.location() else { return Self::Gone };
+        match map.locate(&location) {
+            Mapped::At(at) if map.is_assumed() => Self::Assumed(at.lines),
+            Mapped::At(at) => Self::Untouched(at.lines),
+            Mapped::Gone => Self::Gone,
+            Mapped::Changed => {
+                let replaced = map.replaced(&location);
+                let replaced = replaced.filter(|lines| lines.end() - lines.start() < MAX_REPLACED);
+                replaced.map_or(Self::Gone, Self::Edited)
+            }
+        }
+    }
+
+    fn lines(self) -> Option<LineRange> {
+        match self {
+            Self::Untouched(lines) | Self::Assumed(lines) | Self::Edited(lines) => Some(lines),
+            Self::Gone => None,
+        }
+    }
+
+    fn overlaps(self, lines: Option<LineRange>) -> bool {
+        self.lines().zip(lines).is_some_and(|(here, there)| here.overlaps(there))
+    }
+
+    /// The code that a finding here shares with a current one on overlapping lines.
+    fn shared_code(self) -> SharedCode {
+        match self {
+            Self::Edited(lines) if lines.end() - lines.start() < MAX_OF_ONE_LINE => SharedCode::EditedLine,
+            Self::Edited(_) => SharedCode::EditedBlock,
+            Self::Untouched(_) | Self::Assumed(_) | Self::Gone => SharedCode::Lines,
+        }
+    }
 }
 
 /// The findings that are not matched yet.
 struct Unmatched<'a> {
     prior: &'a [ComparedFinding<'a>],
     current: &'a [ComparedFinding<'a>],
-    map: &'a LineMap,
     /// The current paths of the prior findings' files.
     paths: Vec<&'a FilePath>,
+    /// The current lines of the prior findings.
+    places: Vec<Place>,
     prior_left: Vec<bool>,
     current_left: Vec<bool>,
     pairs: Vec<(usize, usize)>,
@@ -116,8 +194,8 @@ impl<'a> Unmatched<'a> {
         Self {
             prior,
             current,
-            map,
             paths,
+            places: prior.iter().map(|claim| Place::of(claim, map)).collect(),
             prior_left: vec![true; prior.len()],
             current_left: vec![true; current.len()],
             pairs: Vec::with_capacity(prior.len().min(current.len())),
@@ -131,11 +209,24 @@ impl<'a> Unmatched<'a> {
 
     /// The first line of a prior finding: the current one or, when unknown, the old one.
     fn prior_line(&self, index: usize) -> u32 {
-        let claim = &self.prior[index];
-        match claim.mapped(self.map) {
-            Some(Mapped::At(location)) => location.lines.start(),
-            _ => claim.lines.map_or(u32::MAX, LineRange::start),
+        let lines = self.places[index].lines().or(self.prior[index].lines);
+        lines.map_or(u32::MAX, LineRange::start)
+    }
+
+    /// True when equal code of two findings can be the same occurrence of it.
+    fn can_be_one_occurrence(&self, i: usize, j: usize) -> bool {
+        let (prior, current) = (&self.prior[i], &self.current[j]);
+        match (self.places[i], current.lines) {
+            (Place::Untouched(here), Some(there)) => here.distance(there) <= NEAR,
+            (place, there) => place.overlaps(there) || !are_in_different_functions(prior, current),
         }
+    }
+
+    /// True when a current finding is on the lines of a prior one, as far as its code does not speak against that.
+    fn is_at_its_place(&self, i: usize, j: usize) -> bool {
+        let (prior, current) = (&self.prior[i], &self.current[j]);
+        let is_block = self.places[i].shared_code() == SharedCode::EditedBlock;
+        self.places[i].overlaps(current.lines) && (!is_block || is_edited_form(prior.evidence, current.evidence))
     }
 
     fn is_any_left(&self) -> bool {
@@ -152,22 +243,17 @@ impl<'a> Unmatched<'a> {
     }
 }
 
-/// Matches by title and file, as many as there are on both sides.
+fn are_in_different_functions(a: &ComparedFinding<'_>, b: &ComparedFinding<'_>) -> bool {
+    a.scope.zip(b.scope).is_some_and(|(a, b)| a != b)
+}
+
+/// Matches by title and file where the code or the location agrees, as many as there are on both sides.
 fn by_fingerprint(open: &mut Unmatched<'_>) {
     let prior = keys(open.prior, |index| open.paths[index]);
     let current = keys(open.current, |index| open.current[index].file);
     for (prior, current) in equal_runs(&prior, &current, |key| key.0) {
-        match (prior, current) {
-            ([(_, i)], [(_, j)]) => {
-                if is_same_title(open, *i, *j) {
-                    open.pair(*i, *j);
-                }
-            }
-            _ => {
-                let (prior, current) = (indices(prior), indices(current));
-                by_title(open, &prior, &current);
-            }
-        }
+        let (prior, current) = (indices(prior), indices(current));
+        by_title(open, &prior, &current);
     }
 }
 
@@ -185,12 +271,6 @@ fn keys<'a>(claims: &[ComparedFinding<'a>], path: impl Fn(usize) -> &'a FilePath
     keys
 }
 
-fn is_same_title(open: &Unmatched<'_>, i: usize, j: usize) -> bool {
-    let (prior, current) = (&open.prior[i], &open.current[j]);
-    open.paths[i] == current.file
-        && (prior.title == current.title || normalise(prior.title) == normalise(current.title))
-}
-
 /// Matches findings with equal hash keys after comparing their titles.
 fn by_title(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     let first = open.current[current[0]];
@@ -198,7 +278,7 @@ fn by_title(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     let all_equal = prior.iter().all(|&i| is_first(open.paths[i], open.prior[i].title))
         && current.iter().all(|&j| is_first(open.current[j].file, open.current[j].title));
     if all_equal {
-        group::pair(open, prior, current);
+        group::pair_of_one_title(open, prior, current);
         return;
     }
     let mut prior: Vec<_> = prior.iter().map(|&i| ((open.paths[i], normalise(open.prior[i].title)), i)).collect();
@@ -207,7 +287,7 @@ fn by_title(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     prior.sort_unstable();
     current.sort_unstable();
     for (prior, current) in equal_runs(&prior, &current, |key| &key.0) {
-        group::pair(open, &indices(prior), &indices(current));
+        group::pair_of_one_title(open, &indices(prior), &indices(current));
     }
 }
 
@@ -225,7 +305,7 @@ fn by_evidence(open: &mut Unmatched<'_>) {
     prior.sort_unstable();
     current.sort_unstable();
     for (prior, current) in equal_runs(&prior, &current, |key| &key.0) {
-        group::pair_by_rule_or_category(open, &indices(prior), &indices(current));
+        group::pair_of_one_quote(open, &indices(prior), &indices(current));
     }
 }
 

@@ -31,7 +31,12 @@ pub struct LineMap {
     left: HashMap<FilePath, FileMap>,
     /// True when unlisted files are deleted, false when they are unchanged.
     closed: bool,
+    /// True when the edits are unknown: lines are assumed to stay, and may have moved.
+    assumed: bool,
 }
+
+/// The most lines around a changed line that are searched for unchanged neighbours.
+const MAX_GAP: usize = 200;
 
 #[derive(Debug, Clone)]
 struct FileMap {
@@ -74,10 +79,28 @@ enum Fate {
 }
 
 impl LineMap {
-    /// The identity map.
+    /// The map for unknown edits: lines are assumed to stay.
     #[must_use]
     pub fn identity() -> Self {
+        Self::default().assumed()
+    }
+
+    /// The map between equal states.
+    #[must_use]
+    pub fn unchanged() -> Self {
         Self::default()
+    }
+
+    /// The same map, with the edits of lines unknown.
+    #[must_use]
+    pub fn assumed(self) -> Self {
+        Self { assumed: true, ..self }
+    }
+
+    /// True when the edits are unknown, so that lines may have moved.
+    #[must_use]
+    pub fn is_assumed(&self) -> bool {
+        self.assumed
     }
 
     /// Builds a map from a diff between two states, and from renames that the diff does not show.
@@ -130,6 +153,16 @@ impl LineMap {
             Ok(lines) => Mapped::At(Location { file: to.clone(), lines, side: *side }),
             Err(Fate::Gone) => Mapped::Gone,
             Err(_) => Mapped::Changed,
+        }
+    }
+
+    /// The current lines that replace changed ones; `None` when nothing does, or too much changed around them.
+    #[must_use]
+    pub fn replaced(&self, location: &Location) -> Option<LineRange> {
+        match &self.file(&location.file, location.side)?.lines {
+            Lines::Same | Lines::Opaque => None,
+            Lines::Edited(edits) => replaced_by_edits(edits, location.lines),
+            Lines::Seen { fates, .. } => replaced_in_seen(fates, location.lines),
         }
     }
 
@@ -307,6 +340,47 @@ fn locate_edited(edits: &[Edit], lines: LineRange) -> Result<LineRange, Fate> {
             moved.and_then(|(start, end)| LineRange::new(start, end)).ok_or(Fate::Changed)
         }
     }
+}
+
+fn replaced_by_edits(edits: &[Edit], lines: LineRange) -> Option<LineRange> {
+    let n_before = edits.partition_point(|edit| edit.end() <= lines.start());
+    let n_touched = edits[n_before..].partition_point(|edit| edit.start <= lines.end());
+    let (first, last) = (edits.get(n_before)?, edits[n_before..n_before + n_touched].last()?);
+    let shift_before = n_before.checked_sub(1).map_or(0, |index| edits[index].shift);
+    let start = i64::from(lines.start().min(first.start)) + shift_before;
+    let end = i64::from(lines.end().max(last.end().saturating_sub(1))) + last.shift;
+    LineRange::new(u32::try_from(start).ok()?, u32::try_from(end).ok()?)
+}
+
+fn replaced_in_seen(fates: &[(u32, Fate)], lines: LineRange) -> Option<LineRange> {
+    let from = fates.partition_point(|(number, _)| *number < lines.start());
+    let to = fates.partition_point(|(number, _)| *number <= lines.end());
+    if from == to || fates[from..to].iter().all(|(_, fate)| *fate == Fate::Gone) {
+        return None;
+    }
+    let kept = |(_, fate): &(u32, Fate)| match fate {
+        Fate::At(number) => Some(*number),
+        Fate::Changed | Fate::Gone => None,
+    };
+    let start = match kept(&fates[from]) {
+        Some(number) => number,
+        None => match fates[..from].iter().rev().take(MAX_GAP).find_map(kept) {
+            Some(number) => number.saturating_add(1),
+            // The changed lines are the first known ones.
+            None if from < MAX_GAP => lines.start(),
+            None => return None,
+        },
+    };
+    let end = match kept(&fates[to - 1]) {
+        Some(number) => number,
+        None => match fates[to..].iter().take(MAX_GAP).find_map(kept) {
+            Some(number) => number.saturating_sub(1),
+            // The changed lines are the last known ones.
+            None if fates.len() - to < MAX_GAP => start.saturating_add(lines.end() - lines.start()),
+            None => return None,
+        },
+    };
+    LineRange::new(start, end)
 }
 
 fn locate_seen(fates: &[(u32, Fate)], rest_is_same: bool, lines: LineRange) -> Result<LineRange, Fate> {

@@ -15,6 +15,8 @@ pub(crate) struct TitleWords {
     numbers: Vec<String>,
     /// Identifiers in lower case, sorted.
     names: Vec<String>,
+    /// The stems that are neither numbers nor parts of identifiers, sorted, without duplicates.
+    frame: Vec<String>,
     negation: Negation,
 }
 
@@ -118,11 +120,12 @@ impl TitleWords {
                 after_line = matches!(bare.to_ascii_lowercase().as_str(), "line" | "lines");
             }
         }
-        for list in [&mut words.stems, &mut words.numbers, &mut words.names] {
+        for list in [&mut words.stems, &mut words.numbers, &mut words.names, &mut words.frame] {
             list.sort_unstable();
         }
-        words.numbers.dedup();
-        words.names.dedup();
+        for list in [&mut words.numbers, &mut words.names, &mut words.frame] {
+            list.dedup();
+        }
         words
     }
 
@@ -145,6 +148,13 @@ impl TitleWords {
     /// True when only one of the titles is negated.
     pub(crate) fn differ_in_negation(&self, other: &Self) -> bool {
         self.negation.max(other.negation) == Negation::Stated && self.negation.min(other.negation) == Negation::None
+    }
+
+    /// True when two titles are the same words around their numbers and identifiers: `x may be null`, `y may be null`.
+    pub(crate) fn has_frame_of(&self, other: &Self) -> bool {
+        let n_shared = self.frame.iter().filter(|stem| other.frame.binary_search(stem).is_ok()).count();
+        let n_all = self.frame.len() + other.frame.len();
+        n_shared > 0 && n_shared * 2 * 5 >= n_all * 4
     }
 
     fn push(&mut self, token: &str, is_code: bool, after_line: bool) {
@@ -174,7 +184,9 @@ impl TitleWords {
             self.negation = Negation::Stated;
             return;
         }
+        let n_before = self.stems.len();
         normalise(bare).split(' ').for_each(|word| self.push_word(word));
+        self.frame.extend_from_slice(&self.stems[n_before..]);
     }
 
     fn push_word(&mut self, word: &str) {

@@ -16,6 +16,8 @@ use crate::path::FilePath;
 pub struct UnseenLines {
     right: HashMap<FilePath, Vec<u32>>,
     left: HashMap<FilePath, Vec<u32>>,
+    /// The lines of the new file beside lines that were taken out.
+    gaps: HashMap<FilePath, Vec<u32>>,
     n_added: usize,
     n_removed: usize,
 }
@@ -36,6 +38,7 @@ pub fn unseen_lines(old: &Snapshot, new: &Snapshot) -> UnseenLines {
         fresh.n_added += right.n_new;
         fresh.n_removed += left.n_new;
         add(&mut fresh.right, file.new_path.as_ref(), right.numbers);
+        add(&mut fresh.gaps, file.new_path.as_ref(), right.gaps);
         add(&mut fresh.left, file.old_path.as_ref(), left.numbers);
     }
     fresh
@@ -55,8 +58,13 @@ impl UnseenLines {
             Side::Right => &self.right,
             Side::Left => &self.left,
         };
-        let Some(fresh) = files.get(file) else { return false };
-        fresh.get(fresh.partition_point(|line| *line < lines.start())).is_some_and(|line| *line <= lines.end())
+        files.get(file).is_some_and(|fresh| has_one(fresh, lines))
+    }
+
+    /// True when lines were taken out of these lines of the new file since the last review, or next to them.
+    #[must_use]
+    pub fn is_beside_gap(&self, file: &FilePath, lines: LineRange) -> bool {
+        self.gaps.get(file).is_some_and(|gaps| has_one(gaps, lines))
     }
 
     /// True when the last review saw all lines.
@@ -87,8 +95,15 @@ impl UnseenLines {
 struct UnseenInFile {
     /// Their numbers, including lines next to a gap.
     numbers: Vec<u32>,
+    /// The lines next to a gap, also those that the change does not add.
+    gaps: Vec<u32>,
     /// Their number without lines next to a gap.
     n_new: usize,
+}
+
+/// True when one of the sorted line numbers is in a range.
+fn has_one(numbers: &[u32], lines: LineRange) -> bool {
+    numbers.get(numbers.partition_point(|line| *line < lines.start())).is_some_and(|line| *line <= lines.end())
 }
 
 fn add(files: &mut HashMap<FilePath, Vec<u32>>, path: Option<&FilePath>, lines: Vec<u32>) {
@@ -101,7 +116,7 @@ fn add(files: &mut HashMap<FilePath, Vec<u32>>, path: Option<&FilePath>, lines: 
 }
 
 fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> UnseenInFile {
-    let mut unseen = Vec::new();
+    let (mut unseen, mut gaps) = (Vec::new(), Vec::new());
     let mut n_new = 0;
     let (mut from, mut to) = (0, 0);
     for (i, j) in pairs.iter().copied().chain([(old.len(), new.len())]) {
@@ -113,12 +128,14 @@ fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Unsee
         let vanished = |line: &SeenLine| line.changed && !here.contains(&line.hash);
         if old[from..i].iter().any(vanished) {
             let before = to.checked_sub(1).and_then(|index| new.get(index));
-            let beside = [before, new.get(j)].into_iter().flatten();
+            let beside = || [before, new.get(j)].into_iter().flatten();
+            gaps.extend(beside().map(|line| line.number));
+            let beside = beside();
             unseen.extend(beside.filter(|line| line.changed).map(|line| line.number));
         }
         (from, to) = (i + 1, j + 1);
     }
     unseen.sort_unstable();
     unseen.dedup();
-    UnseenInFile { numbers: unseen, n_new }
+    UnseenInFile { numbers: unseen, gaps, n_new }
 }

@@ -91,7 +91,7 @@ fn combined_head(line: &[u8]) -> Option<HunkHead<'_>> {
     Some(HunkHead { old_start, old_len, new_start, new_len, n_parents, section, parents })
 }
 
-/// Parses `12,3` or `12`; the number of the last line must not overflow.
+/// Parses `12,3` or `12`. Lines are counted from 1, and the number of the last one must not overflow.
 #[inline]
 fn range(text: &[u8]) -> Option<((u32, u32), &[u8])> {
     let (start, rest) = number(text)?;
@@ -100,7 +100,7 @@ fn range(text: &[u8]) -> Option<((u32, u32), &[u8])> {
         None => (1, rest),
     };
     start.checked_add(len)?;
-    Some(((start, len), rest))
+    Some(((start, len), rest)).filter(|_| start > 0 || len == 0)
 }
 
 #[inline]

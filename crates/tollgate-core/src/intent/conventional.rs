@@ -105,7 +105,7 @@ pub(crate) fn parse(title: &str) -> Option<Header<'_>> {
 }
 
 /// Strips leading tags.
-fn after_tags(title: &str) -> &str {
+pub(super) fn after_tags(title: &str) -> &str {
     let mut text = title.trim_start();
     while let Some(inside) = text.strip_prefix('[') {
         let Some(close) = memchr::memchr(b']', inside.as_bytes()) else { break };

@@ -1,9 +1,9 @@
 //! Parses tags in brackets: `[WIP] fix: retry [strict-review]`.
 //!
 //! A tag is the innermost pair of brackets, anywhere in a title, in any case.
-//! Other uses of brackets are recognized: links `[text](url)` and
-//! `[text][ref]`, boxes `[ ]` and `[x]`, and references to tickets `[ABC-123]`
-//! and `[#45]`. Nothing inside `` `code` `` is a tag.
+//! Other uses of brackets are recognized: links `[text](url)`, boxes `[ ]` and
+//! `[x]`, and references to tickets `[ABC-123]` and `[#45]`. Nothing inside
+//! `` `code` `` is a tag.
 
 use crate::intent::code_spans;
 
@@ -105,16 +105,7 @@ pub(crate) fn scan<'a>(text: &'a str, take: &mut dyn FnMut(Bracket<'a>) -> bool)
     let mut at = 0;
     while let Some(pair) = next_pair(text, at, &code) {
         at = pair.end;
-        let bracket = match classify(pair.inside) {
-            Some(bracket) if is_link(text, &pair, bracket, &code) => {
-                // The second half of `[text][ref]` belongs to the link.
-                if text[at..].starts_with('[') {
-                    at = next_pair(text, at, &code).map_or(at, |reference| reference.end);
-                }
-                None
-            }
-            bracket => bracket,
-        };
+        let bracket = classify(pair.inside).filter(|_| !is_link(&text[at..]));
         if bracket.is_some_and(|bracket| !take(bracket)) {
             return;
         }
@@ -171,21 +162,11 @@ fn is_reference(tag: &str) -> bool {
     is_number && if tag.as_bytes()[split] == b'-' { is_key(before) } else { before.bytes().all(is_name) }
 }
 
-fn is_link(text: &str, pair: &Pair<'_>, bracket: Bracket<'_>, code: &[std::ops::Range<usize>]) -> bool {
-    let rest = &text[pair.end..];
-    if let Some(target) = rest.strip_prefix('(') {
-        return closes(target);
-    }
-    if !rest.starts_with('[') {
-        return false;
-    }
-    let Some(reference) = next_pair(text, pair.end, code).filter(|next| text[pair.end + 1..].starts_with(next.inside))
-    else {
-        return false;
-    };
-    // `[WIP][ABC-123] fix` is two tags, although Markdown sees a link.
-    let is_tag = |bracket: Bracket<'_>| !matches!(bracket, Bracket::Unknown(_));
-    !(is_tag(bracket) && classify(reference.inside).is_some_and(is_tag))
+/// True when a link target follows the brackets.
+///
+/// `[text][ref]` is no link: a title cannot define the reference, so these are two tags side by side.
+fn is_link(rest: &str) -> bool {
+    rest.strip_prefix('(').is_some_and(closes)
 }
 
 /// True when the text after `(` is a link target: no spaces except before a quoted title, then `)`.
@@ -250,12 +231,16 @@ mod tests {
     #[test]
     fn links_are_no_tags() {
         check("[wip](https://example.com) [no-review](<u> \"a title\") [a]()", "");
-        check("see [no-review][ref] and [text][] and [wip][1]", "");
         check("[wip](later today) [draft](", "wip, draft");
     }
 
+    // Issue 17: a reference link has no meaning in a title.
     #[test]
     fn tags_side_by_side_are_no_link() {
+        check("[Network][Decoder] Stop reading", "unknown Network, unknown Decoder");
+        check("[Network] [Decoder][wip] Stop", "unknown Network, unknown Decoder, wip");
+        check("see [no-review][ref] and [text][]", "no-review, unknown ref, unknown text");
+        check("[a][b](https://example.com)", "unknown a");
         check("[WIP][strict-review] fix", "wip, strict-review");
         check("[WIP][ABC-1] [#4][draft]", "wip, reference ABC-1, reference #4, draft");
         check("[wip][draft][style-ok]", "wip, draft, style-ok");

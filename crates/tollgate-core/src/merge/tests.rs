@@ -82,22 +82,45 @@ fn pairs() -> Vec<(bool, [Finding; 2])> {
 
 #[test]
 fn one_defect_of_two_models_is_merged_and_two_defects_stay_separate() {
-    let (mut n_same, mut n_found, mut n_other, mut wrong) = (0, 0, 0, Vec::new());
+    let (mut n_same, mut n_other, mut wrong) = (0, 0, Vec::new());
     for (same, [a, b]) in pairs() {
         let titles = format!("{} | {}", a.summary, b.summary);
         let is_one = merge(vec![a.clone(), b.clone()]).len() == 1;
-        assert_eq!(is_one, merge(vec![b, a]).len() == 1, "{titles}");
+        assert_eq!(is_one, merge(vec![b.clone(), a.clone()]).len() == 1, "{titles}");
+        // Two remarks of one category on one quote are one finding, whatever their words: see the next test.
+        let is_one_quote = a.category == b.category && a.evidence == b.evidence;
         n_same += usize::from(same);
-        n_other += usize::from(!same);
-        n_found += usize::from(same && is_one);
-        if same != is_one {
+        n_other += usize::from(!same && !is_one_quote);
+        if same != is_one && !is_one_quote {
             wrong.push(format!("{}: {titles}", if same { "missed" } else { "joined" }));
+        } else if same && !is_one {
+            wrong.push(format!("missed: {titles}"));
         }
     }
-    let n_joined = wrong.iter().filter(|line| line.starts_with("joined")).count();
-    let said = format!("{n_found} of {n_same} found, {n_joined} of {n_other} joined:\n{}", wrong.join("\n"));
-    assert!(n_same >= 25 && n_other >= 25, "{said}");
-    assert!(n_joined == 0 && n_found * 100 >= n_same * 80, "{said}");
+    assert!(n_same >= 60 && n_other >= 35, "{n_same} {n_other}");
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn two_remarks_of_one_category_on_one_quote_are_one_finding_that_keeps_the_words_of_both() {
+    let is_one_quote = |[a, b]: &[Finding; 2]| a.category == b.category && a.evidence == b.evidence;
+    let others = pairs().into_iter().filter(|(same, pair)| !same && is_one_quote(pair));
+    let (mut n_joined, mut n_separate) = (0, 0);
+    for (_, [a, b]) in others {
+        match &merge(vec![a.clone(), b.clone()])[..] {
+            [merged] => {
+                let said = format!("{}\n{}", merged.summary, merged.reason.as_deref().unwrap_or_default());
+                for finding in [a, b] {
+                    assert!(said.contains(finding.summary.as_str()), "{said}");
+                    assert!(said.contains(finding.reason.as_deref().unwrap()), "{said}");
+                }
+                n_joined += 1;
+            }
+            _ => n_separate += 1,
+        }
+    }
+    // Those that say the same of another name or number stay separate.
+    assert_eq!((n_joined, n_separate), (19, 6));
 }
 
 /// A finding of a model, without a rule, optionally with a pass.

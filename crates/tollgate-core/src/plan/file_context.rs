@@ -48,6 +48,15 @@ impl FileContext {
         Self { text, starts, enclosing }
     }
 
+    /// The lines of the definitions that the hunks are in.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<LineRange> {
+        let mut lines: Vec<LineRange> =
+            self.enclosing.iter().flatten().filter_map(|enclosing| enclosing.lines).collect();
+        lines.dedup();
+        lines
+    }
+
     /// The lines from `first` to `last`, as far as they exist, with a line feed between them.
     pub(super) fn lines(&self, first: u32, last: u32) -> Option<String> {
         let start = *self.starts.get(first.checked_sub(1)? as usize)?;

@@ -136,7 +136,7 @@ impl Maker<'_> {
     fn shape(&mut self, pieces: Vec<Piece>) -> Shape {
         let unit = Unit { file: self.file_index, pieces };
         self.scratch.clear();
-        write_unit(&mut self.scratch, self.file, &unit);
+        write_unit(&mut self.scratch, self.file, &unit, None);
         Shape { pieces: unit.pieces, weight: weigh(self.scratch.as_bytes()) }
     }
 

@@ -13,8 +13,9 @@
 //! ```
 //!
 //! A line begins with its number and a mark: removed lines (`-`) have their old number, all others the new one. Models
-//! miscount lines of a plain patch, and numbers cost few tokens. Lines marked by `|` are context. No line of the change
-//! can imitate a header: it has a number in front.
+//! miscount lines of a plain patch, and numbers cost few tokens. Lines marked by `|` are context. In a later review, a `*`
+//! in front of the number marks the lines that changed since the last one. No line of the change can imitate a header: it
+//! has a number in front.
 
 use std::fmt::Write as _;
 
@@ -27,9 +28,12 @@ use crate::visible::visible;
 /// The most characters of the section behind a hunk header; git writes 80.
 const MAX_SECTION: usize = 100;
 
-/// Renders the units of a call.
+/// Tells the lines that changed since the last review, by the index of their file.
+pub type IsFresh<'a> = &'a dyn Fn(usize, &Line<'_>) -> bool;
+
+/// Renders the units of a call; lines that changed since the last review are marked.
 #[must_use]
-pub fn render(call: &Call, files: &[FileDiff]) -> String {
+pub fn render(call: &Call, files: &[FileDiff], fresh: Option<IsFresh<'_>>) -> String {
     let mut text = String::new();
     let mut last = None;
     for unit in &call.units {
@@ -38,7 +42,7 @@ pub fn render(call: &Call, files: &[FileDiff]) -> String {
             head(&mut text, file);
         }
         last = Some(unit.file);
-        write_unit(&mut text, file, unit);
+        write_unit(&mut text, file, unit, fresh);
     }
     text
 }
@@ -63,15 +67,22 @@ pub(crate) fn head(text: &mut String, file: &FileDiff) {
 }
 
 /// Writes the lines of a unit.
-pub(crate) fn write_unit(text: &mut String, file: &FileDiff, unit: &Unit) {
+pub(crate) fn write_unit(text: &mut String, file: &FileDiff, unit: &Unit, fresh: Option<IsFresh<'_>>) {
     let mut shown = None;
+    let is_fresh = |line: &Line<'_>| fresh.is_some_and(|fresh| fresh(unit.file, line));
     for piece in &unit.pieces {
-        shown = write_piece(text, file, piece, shown);
+        shown = write_piece(text, file, piece, shown, &is_fresh);
     }
 }
 
 /// Writes a piece; `shown` is the last new line before it. Returns the last new line of the piece.
-fn write_piece(text: &mut String, file: &FileDiff, piece: &Piece, shown: Option<u32>) -> Option<u32> {
+fn write_piece(
+    text: &mut String,
+    file: &FileDiff,
+    piece: &Piece,
+    shown: Option<u32>,
+    is_fresh: &dyn Fn(&Line<'_>) -> bool,
+) -> Option<u32> {
     match piece {
         Piece::Around { first_line, text: around } => {
             if first_line.checked_sub(1) != shown && *first_line > 1 {
@@ -94,6 +105,9 @@ fn write_piece(text: &mut String, file: &FileDiff, piece: &Piece, shown: Option<
             at.write_head(text, section);
             let endings = Endings::of(file.lines(hunk));
             for line in rest.take(lines.len()) {
+                if line.kind != LineKind::Context && is_fresh(&line) {
+                    text.push('*');
+                }
                 write_line(text, &line, endings, *cut);
                 at.pass(&line);
             }
@@ -115,6 +129,16 @@ impl Position {
         // Of an empty side, git names the line before it.
         let start = |start: u32, len: u32| if len == 0 { start.saturating_add(1) } else { start };
         Self { old: start(hunk.old_start, hunk.old_len), new: start(hunk.new_start, hunk.new_len) }
+    }
+
+    /// The old number of the next line.
+    pub(crate) fn old_line(self) -> u32 {
+        self.old
+    }
+
+    /// The new number of the next line.
+    pub(crate) fn new_line(self) -> u32 {
+        self.new
     }
 
     /// Advances behind a line.

@@ -66,7 +66,7 @@ fn plan_of(files: &[FileDiff], known: &HashMap<usize, FileContext>, findings: &[
 fn show(files: &[FileDiff], plan: &Plan) -> String {
     let mut text = String::new();
     for call in &plan.calls {
-        let _ = writeln!(text, "call of {} tokens\n{}", call.tokens, render(call, files));
+        let _ = writeln!(text, "call of {} tokens\n{}", call.tokens, render(call, files, None));
     }
     for LeftOut { file, hunk, why } in &plan.left_out {
         let _ = writeln!(text, "left out: {} hunk {hunk}, {why}", files[*file].path());
@@ -86,7 +86,7 @@ fn hold(
     let mut sent: HashMap<(usize, usize), (Vec<bool>, bool)> = HashMap::new();
     for call in &plan.calls {
         assert!(!call.units.is_empty(), "a call of nothing");
-        assert_eq!(call.tokens, estimate(render(call, files).as_bytes()), "the estimate is that of what is sent");
+        assert_eq!(call.tokens, estimate(render(call, files, None).as_bytes()), "the estimate is that of what is sent");
         assert!(call.tokens <= limits.call_tokens, "a call of {} tokens", call.tokens);
         for (file, piece) in call.units.iter().flat_map(|unit| unit.pieces.iter().map(|piece| (unit.file, piece))) {
             let Piece::Lines { hunk, lines, cut } = piece else { continue };
@@ -286,7 +286,7 @@ fn a_line_over_the_call_limit_is_truncated_with_a_reason() {
     let files = parse(&modified("a.min.js", &adds(0, &["var a;", &long, "var b;"])));
     let plan = plan_of(&files, &HashMap::new(), &[], PLENTY);
     assert_snapshot!(plan.left_out[0].why, @"line 2 has 1,048,576 bytes and was cut");
-    let text = render(&plan.calls[0], &files);
+    let text = render(&plan.calls[0], &files, None);
     assert!(text.contains("of 1048576 bytes]\n") && text.contains("var a;"), "{}", text.len());
 }
 
@@ -309,7 +309,7 @@ fn a_partly_seen_hunk_is_sent_around_its_new_lines() {
     };
     let plan = plan(&material);
     hold(&files, &wanted, &fresh, &plan, PLENTY);
-    let text = render(&plan.calls[0], &files);
+    let text = render(&plan.calls[0], &files, None);
     assert!(text.contains("20+line 20\n") && text.contains("40+line 40\n"), "{text}");
     assert!(!text.contains("line 19\n") && !text.contains("line 41\n"), "{text}");
 }

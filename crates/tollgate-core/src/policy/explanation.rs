@@ -61,7 +61,7 @@ fn effect(declared: &Conventional, policy: &Policy) -> Option<String> {
         Effect::UndeclaredBreaksCountMore => {
             "no breaking change is declared, so removed or changed public API is one severity higher"
         }
-        Effect::TestsExpected => "checked that tests changed",
+        Effect::TestsExpected => "tests are expected to change with it",
         Effect::LighterDocs => "documentation files get a lighter review: no style, nothing below Medium",
     };
     Some(format!("type {}: {what}", type_with_source(declared)))

@@ -203,7 +203,7 @@ fn every_effect_is_explained_in_a_sentence() {
     let other = [titled("docs: a"), titled("fix(b): a"), titled("[no-review] a")];
     assert_snapshot!(other.iter().flat_map(|policy| policy.changes.clone()).collect::<Vec<_>>().join("\n"), @r"
     type docs in title: documentation files get a lighter review: no style, nothing below Medium
-    type fix(b) in title: checked that tests changed
+    type fix(b) in title: tests are expected to change with it
     review skipped because of [no-review] in title
     ");
     assert_eq!(titled("chore: a").changes, [""; 0]);

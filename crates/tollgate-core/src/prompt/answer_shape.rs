@@ -62,11 +62,13 @@ mod tests {
 
     #[test]
     fn the_shape_itself_is_not_an_answer() {
-        let schemas = [crate::answer::schema(), crate::answer::schema_with_criteria()];
-        let [plain, with_criteria] = schemas.map(|schema| of(&schema));
+        use crate::answer::{Asks, schema};
+        let plain = of(&schema(Asks::default()));
+        let asked = of(&schema(Asks { criteria: true, prior: true }));
         assert!(plain.starts_with("{\"decision\": …, "), "{plain}");
-        assert!(with_criteria.starts_with("{\"criteria\": [{\"id\": …, \"met\": …, "), "{with_criteria}");
-        for form in [plain, with_criteria] {
+        let first = "{\"criteria\": [{\"id\": …, \"met\": …, \"evidence\": …}], \"prior\": [{\"id\": …, \"state\": …, ";
+        assert!(asked.starts_with(first), "{asked}");
+        for form in [plain, asked] {
             let read = crate::answer::read(&form);
             assert!(read.is_err(), "{read:?}");
         }

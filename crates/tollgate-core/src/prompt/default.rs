@@ -13,8 +13,10 @@ added ones: a check, a lock or a test that is gone is a finding.
 4. Architecture: does it fit what is there? Is it slow, hard to change, or in the wrong place?
 
 ## How to report
-- Few and real findings. Report what you can show; leave out guesses, praise, summaries of the change, and remarks that \
+- Few and real findings. Report what you can show; leave out guesses, summaries of the change, and remarks that \
 begin with \"consider\" or \"make sure\". No findings is a good answer.
+- At most two findings of severity Praise, for something specific that the change does well, with its evidence like any \
+other. None is fine; praise never balances a fault.
 - Each finding names the file and the lines, and quotes as evidence the exact line or lines that show it, without the \
 numbers and marks in front. A finding without evidence in the change does not count.
 - Say nothing about code that is not shown. Lines you cannot see may well do what you miss here.
@@ -28,6 +30,7 @@ what happens because of it, and when.
 - Medium: should be dealt with soon. Wrong in rare cases, or errors that are lost.
 - Low: worth doing, not urgent.
 - Nit: a matter of taste.
+- Praise: not a fault. Done well, and shown by its evidence.
 
 ## Decision
 APPROVED if the change does what was asked and has no finding that is High or Critical, otherwise REJECTED. The decision \

@@ -32,6 +32,18 @@ pub enum Command {
         finding: Option<String>,
         /// The reason.
         reason: String,
+        /// True when it holds for the whole repository: `--everywhere`.
+        everywhere: bool,
+    },
+    /// Confirm a dismissal that an agent proposed.
+    Confirm {
+        /// The finding, as above.
+        finding: Option<String>,
+    },
+    /// Reject a dismissal that an agent proposed.
+    Reject {
+        /// The finding, as above.
+        finding: Option<String>,
     },
     /// Explain a finding.
     Explain {
@@ -52,7 +64,13 @@ impl Command {
     #[must_use]
     pub fn needs_write(&self) -> bool {
         match self {
-            Self::Review | Self::FullReview | Self::Pause | Self::Resume | Self::Dismiss { .. } => true,
+            Self::Review
+            | Self::FullReview
+            | Self::Pause
+            | Self::Resume
+            | Self::Dismiss { .. }
+            | Self::Confirm { .. }
+            | Self::Reject { .. } => true,
             Self::Explain { .. } | Self::Help | Self::Unknown { .. } => false,
         }
     }

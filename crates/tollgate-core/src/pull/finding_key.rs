@@ -6,13 +6,19 @@
 //! ```
 //!
 //! The fingerprint alone is the same for every match of a rule in a file, and each match has its own comment. Line
-//! numbers are not part of a key, since they move with every push.
+//! numbers are not part of a key, since they move with every push. A finding that a later review words differently keeps
+//! the key of its first report in [`KEY`], so that it has one comment.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+
+use serde_json::Value;
 
 use crate::finding::{Finding, FindingId};
 use crate::fingerprint::Fingerprint;
+
+/// The extension field with the key of a finding that an earlier review reported in other words.
+pub const KEY: &str = "x_key";
 
 /// The key of a finding on a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,7 +33,26 @@ impl FindingKey {
     /// The key of a finding without equal ones.
     #[must_use]
     pub fn of(finding: &Finding) -> Self {
-        Self { fingerprint: Fingerprint::of(finding), evidence: hash(&finding.evidence), number: 1 }
+        let kept = finding.extra.get(KEY).and_then(Value::as_str).and_then(Self::parse);
+        kept.unwrap_or_else(|| Self {
+            fingerprint: Fingerprint::of(finding),
+            evidence: hash(&finding.evidence),
+            number: 1,
+        })
+    }
+
+    /// The key of a finding that was dismissed by this fingerprint and evidence.
+    #[must_use]
+    pub fn of_dismissed(fingerprint: Fingerprint, evidence: &str) -> Self {
+        Self { fingerprint, evidence: hash(evidence), number: 1 }
+    }
+
+    /// Gives a finding the key of the same finding in an earlier review.
+    pub fn keep(self, finding: &mut Finding) {
+        let own = Self::of(finding);
+        if (own.fingerprint, own.evidence) != (self.fingerprint, self.evidence) {
+            finding.extra.insert(KEY.to_owned(), self.to_string().into());
+        }
     }
 
     /// The keys of the findings of a review, in order and unique.
@@ -40,12 +65,17 @@ impl FindingKey {
     #[must_use]
     pub fn numbered(findings: &[Finding], is_new: impl Fn(usize) -> bool) -> Vec<Self> {
         let mut keys: Vec<Self> = findings.iter().map(Self::of).collect();
-        let (new, known): (Vec<usize>, Vec<usize>) = (0..keys.len()).partition(|index| is_new(*index));
-        let mut seen: HashMap<Self, u32> = HashMap::new();
-        for index in known.into_iter().chain(new) {
-            let number = seen.entry(keys[index]).or_default();
-            *number += 1;
-            keys[index].number = *number;
+        let rank = |index: &usize| (!findings[*index].extra.contains_key(KEY), is_new(*index));
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_by_key(rank);
+        let (mut used, mut next) = (HashSet::new(), HashMap::<(Fingerprint, u32), u32>::new());
+        for index in order {
+            let key = &mut keys[index];
+            let next = next.entry((key.fingerprint, key.evidence)).or_insert(1);
+            while !used.insert(*key) {
+                *next += 1;
+                key.number = *next;
+            }
         }
         keys
     }
@@ -90,7 +120,8 @@ impl FindingKey {
     #[must_use]
     pub fn alike(findings: &[Finding], fingerprint: Fingerprint) -> Vec<usize> {
         let mut indices: Vec<usize> = (0..findings.len()).collect();
-        indices.retain(|index| Fingerprint::of(&findings[*index]) == fingerprint);
+        let is_alike = |finding| [Fingerprint::of(finding), Self::of(finding).fingerprint].contains(&fingerprint);
+        indices.retain(|index| is_alike(&findings[*index]));
         indices
     }
 }
@@ -151,6 +182,21 @@ mod tests {
         let keys = |new: usize| FindingKey::numbered(&alike, |index| index == new);
         assert_eq!(keys(0), [keys(1)[1], keys(1)[0]]);
         assert_eq!(keys(1), FindingKey::all(&alike));
+    }
+
+    #[test]
+    fn a_reworded_finding_keeps_its_key() {
+        let first = finding("a.rs:3", "High", "eval(a)");
+        let mut again = Finding { summary: crate::finding::Summary::parse("Other words").unwrap(), ..first.clone() };
+        let keys = FindingKey::all(std::slice::from_ref(&first));
+        assert_ne!(FindingKey::of(&again), keys[0]);
+        keys[0].keep(&mut again);
+        assert_eq!(FindingKey::of(&again), keys[0]);
+        assert_eq!(FindingKey::find(std::slice::from_ref(&again), &keys[0].to_string()), Some(0));
+        assert_eq!(FindingKey::find(std::slice::from_ref(&again), &Fingerprint::of(&first).to_string()), Some(0));
+        // Another finding with the words of then gets a key of its own.
+        let keys = FindingKey::all(&[first, again]);
+        assert_eq!(keys[0].to_string(), format!("{}.2", keys[1]));
     }
 
     #[test]

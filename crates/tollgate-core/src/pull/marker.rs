@@ -4,6 +4,8 @@
 //! <!-- tollgate:summary head=0123456789012345678901234567890123456789 -->
 //! <!-- tollgate:review head=0123456789012345678901234567890123456789 -->
 //! <!-- tollgate:finding fp-0123456789abcdef-01234567 -->
+//! <!-- tollgate:resolved fp-0123456789abcdef-01234567 head=0123456789012345678901234567890123456789 -->
+//! <!-- tollgate:reopened fp-0123456789abcdef-01234567 head=0123456789012345678901234567890123456789 -->
 //! <!-- tollgate:reply comment=123 -->
 //! <!-- tollgate:note head=0123456789012345678901234567890123456789 what=skipped -->
 //! ```
@@ -41,6 +43,20 @@ pub enum Marker {
         /// The finding.
         key: FindingKey,
     },
+    /// The reply in the thread of a finding that says it is resolved.
+    Resolved {
+        /// The finding.
+        key: FindingKey,
+        /// The commit in which it is resolved.
+        head: Sha,
+    },
+    /// The reply in the thread of a resolved finding that says it is back.
+    Reopened {
+        /// The finding.
+        key: FindingKey,
+        /// The commit in which it is back.
+        head: Sha,
+    },
     /// A reply to a bot command.
     Reply {
         /// The comment with the command.
@@ -67,6 +83,8 @@ impl Marker {
             ("summary", None) => Self::Summary { head: head(first)? },
             ("review", None) => Self::Review { head: head(first)? },
             ("finding", None) => Self::Finding { key: FindingKey::parse(first)? },
+            ("resolved", Some(at)) => Self::Resolved { key: FindingKey::parse(first)?, head: head(at)? },
+            ("reopened", Some(at)) => Self::Reopened { key: FindingKey::parse(first)?, head: head(at)? },
             ("reply", None) => Self::Reply { comment: first.strip_prefix("comment=")?.parse().ok()? },
             ("note", Some(what)) => {
                 let what = what.strip_prefix("what=").filter(|what| is_word(what))?;
@@ -106,6 +124,20 @@ impl Marker {
         marks
     }
 
+    /// The finding whose comment this is.
+    #[must_use]
+    pub fn finding(&self) -> Option<FindingKey> {
+        match self {
+            Self::Finding { key } => Some(*key),
+            Self::Summary { .. }
+            | Self::Review { .. }
+            | Self::Resolved { .. }
+            | Self::Reopened { .. }
+            | Self::Reply { .. }
+            | Self::Note { .. } => None,
+        }
+    }
+
     /// A text with the marker below it, within the size limit of the forge. The text is truncated, the marker never.
     #[must_use]
     pub fn below(&self, text: &str) -> String {
@@ -125,6 +157,8 @@ impl fmt::Display for Marker {
             Self::Summary { head } => write!(f, "summary head={head}")?,
             Self::Review { head } => write!(f, "review head={head}")?,
             Self::Finding { key } => write!(f, "finding {key}")?,
+            Self::Resolved { key, head } => write!(f, "resolved {key} head={head}")?,
+            Self::Reopened { key, head } => write!(f, "reopened {key} head={head}")?,
             Self::Reply { comment } => write!(f, "reply comment={comment}")?,
             Self::Note { head, what } => write!(f, "note head={head} what={what}")?,
         }
@@ -174,12 +208,14 @@ mod tests {
 
     const HEAD: &str = "0123456789012345678901234567890123456789";
 
-    fn marks() -> [Marker; 5] {
+    fn marks() -> [Marker; 7] {
         let head = Sha::parse(HEAD).unwrap();
         [
             Marker::Summary { head: head.clone() },
             Marker::Review { head: head.clone() },
             Marker::Finding { key: FindingKey::parse("fp-0123456789abcdef-01234567.2").unwrap() },
+            Marker::Resolved { key: FindingKey::parse("fp-0123456789abcdef-01234567").unwrap(), head: head.clone() },
+            Marker::Reopened { key: FindingKey::parse("fp-0123456789abcdef-01234567.2").unwrap(), head: head.clone() },
             Marker::Reply { comment: 123 },
             Marker::Note { head, what: "skipped".to_owned() },
         ]

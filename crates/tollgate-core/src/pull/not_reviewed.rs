@@ -42,7 +42,7 @@ pub fn in_progress(head: &Sha) -> (String, String) {
 #[must_use]
 pub fn draft(mention: &str) -> Notice {
     let say = say(mention, "review");
-    let text = format!("Drafts are not reviewed. Marker it as ready for review, or write {say}.");
+    let text = format!("Drafts are not reviewed. Mark it as ready for review, or write {say}.");
     needs_action("Not reviewed: this is a draft", text)
 }
 
@@ -70,9 +70,10 @@ pub fn on_request(mention: &str) -> Notice {
 #[must_use]
 pub fn skipped(mention: &str, head: &Sha, author: AuthorAccess) -> Notice {
     let tag = "`[no-review]`";
-    let (conclusion, text) = match author {
+    let (conclusion, title, text) = match author {
         AuthorAccess::Write => {
-            (Conclusion::Neutral, format!("Review skipped per {tag} in PR title, by an author with write access."))
+            let text = format!("Review skipped per {tag} in PR title.");
+            (Conclusion::Neutral, "Skipped by author", text)
         }
         AuthorAccess::ReadOnly => {
             let review = say(mention, "review");
@@ -80,12 +81,11 @@ pub fn skipped(mention: &str, head: &Sha, author: AuthorAccess) -> Notice {
                 "The title says {tag}, but its author has no write access to this repository and cannot skip the \
                  review. Remove {tag} from the title, or ask a maintainer to write {review}."
             );
-            (Conclusion::ActionRequired, text)
+            (Conclusion::ActionRequired, "Not reviewed: the author cannot skip the review", text)
         }
     };
     let mark = Marker::Note { head: head.clone(), what: "skipped".to_owned() };
-    let comment = Some(mark.below(&format!("Review skipped per {tag} in PR title.")));
-    Notice { comment, ..note(conclusion, "Skipped by author", text) }
+    Notice { comment: Some(mark.below(&text)), ..note(conclusion, title, text) }
 }
 
 /// A newer push superseded the commit.
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn only_a_skipped_review_has_a_comment() {
         assert_snapshot!(skipped("tollgate", &head(), AuthorAccess::ReadOnly).comment.unwrap(), @"
-        Review skipped per `[no-review]` in PR title.
+        The title says `[no-review]`, but its author has no write access to this repository and cannot skip the review. Remove `[no-review]` from the title, or ask a maintainer to write `@tollgate review`.
 
         <!-- tollgate:note head=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa what=skipped -->
         ");
@@ -207,7 +207,7 @@ mod tests {
         let shown = |note: &Notice| format!("{}\n{}", note.check.title, note.check.summary);
         assert_snapshot!(all("the budget is spent").iter().map(shown).collect::<Vec<_>>().join("\n--\n"), @"
         Not reviewed: this is a draft
-        Drafts are not reviewed. Marker it as ready for review, or write `@tollgate review`.
+        Drafts are not reviewed. Mark it as ready for review, or write `@tollgate review`.
         --
         Not reviewed: reviews are paused
         Reviews of this pull request were paused by `the budget is spent`. Write `@tollgate resume` to have every push reviewed again, or `@tollgate review` for this one.
@@ -219,9 +219,9 @@ mod tests {
         Reviews run on request here. Write `@tollgate review` to request one.
         --
         Skipped by author
-        Review skipped per `[no-review]` in PR title, by an author with write access.
+        Review skipped per `[no-review]` in PR title.
         --
-        Skipped by author
+        Not reviewed: the author cannot skip the review
         The title says `[no-review]`, but its author has no write access to this repository and cannot skip the review. Remove `[no-review]` from the title, or ask a maintainer to write `@tollgate review`.
         --
         Not reviewed: superseded by a newer push

@@ -38,12 +38,14 @@ pub struct ReplyTarget<'a> {
 }
 
 /// The commands and their effects.
-const COMMANDS: [(&str, &str); 7] = [
+const COMMANDS: [(&str, &str); 9] = [
     ("review", "review the commits since the last review"),
     ("full review", "review the whole change again"),
     ("pause", "stop reviewing pushes until `resume`"),
     ("resume", "review every push again"),
-    ("dismiss <id> <reason>", "dismiss a finding; omit the id in its thread"),
+    ("dismiss <id> <reason>", "dismiss a finding here, or `--everywhere` in the repository; omit the id in its thread"),
+    ("confirm <id>", "confirm a dismissal that an agent proposed"),
+    ("reject <id>", "reject a dismissal that an agent proposed"),
     ("explain <id>", "explain a finding; omit the id in its thread"),
     ("help", "show this list"),
 ];
@@ -96,12 +98,52 @@ pub fn explain(to: &ReplyTarget<'_>, finding: &Finding, rule: Option<&str>) -> S
     to.answer(&parts.join("\n\n"))
 }
 
-/// Confirms a dismissal.
+/// Confirms a dismissal on the pull request.
 #[must_use]
 pub fn dismissed(to: &ReplyTarget<'_>, finding: &Finding, reason: &str) -> String {
+    dismissed_in(to, "Dismissed", finding, reason)
+}
+
+/// Confirms a dismissal in the repository.
+#[must_use]
+pub fn dismissed_everywhere(to: &ReplyTarget<'_>, finding: &Finding, reason: &str) -> String {
+    dismissed_in(to, "Dismissed in the whole repository", finding, reason)
+}
+
+fn dismissed_in(to: &ReplyTarget<'_>, done: &str, finding: &Finding, reason: &str) -> String {
     let reason = words(reason).map_or_else(String::new, |reason| format!(" Reason: {reason}"));
     let what = format!("**{}** at {}", title(finding), place(finding));
-    to.answer(&format!("Dismissed: {what}. It stays dismissed while its code is unchanged.{reason}"))
+    to.answer(&format!("{done}: {what}. It stays dismissed while its code is unchanged.{reason}"))
+}
+
+/// Records a dismissal that a bot proposes.
+#[must_use]
+pub fn proposed(to: &ReplyTarget<'_>, finding: &Finding, reason: &str) -> String {
+    let reason = words(reason).map_or_else(String::new, |reason| format!(" Reason: {reason}"));
+    let what = format!("**{}** at {}", title(finding), place(finding));
+    let key = FindingKey::of(finding);
+    let (confirm, reject) = (to.say(&format!("confirm {key}")), to.say(&format!("reject {key}")));
+    to.answer(&format!(
+        "Proposed to dismiss: {what}.{reason}\n\nThe finding counts until a person with write access writes {confirm}; \
+         {reject} ends the proposal."
+    ))
+}
+
+/// Confirms that a proposed dismissal was rejected.
+#[must_use]
+pub fn rejected(to: &ReplyTarget<'_>, finding: &Finding) -> String {
+    to.answer(&format!("Rejected: **{}** at {} is not dismissed.", title(finding), place(finding)))
+}
+
+/// Reports that no agent proposed to dismiss a finding.
+#[must_use]
+pub fn no_proposal(to: &ReplyTarget<'_>, finding: &Finding) -> String {
+    let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding)));
+    to.answer(&format!(
+        "No dismissal of **{}** at {} is proposed. Write {dismiss} to dismiss it.",
+        title(finding),
+        place(finding)
+    ))
 }
 
 /// Asks for the reason of a dismissal.
@@ -110,6 +152,17 @@ pub fn needs_reason(to: &ReplyTarget<'_>, finding: &Finding) -> String {
     let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding)));
     let why = if finding.severity == Severity::Critical { "A critical finding" } else { "A finding" };
     to.answer(&format!("{why} needs a reason to be dismissed: {dismiss}"))
+}
+
+/// Says that resolving a thread did not dismiss its blocker.
+#[must_use]
+pub fn resolved_without_reason(to: &ReplyTarget<'_>, finding: &Finding) -> String {
+    let dismiss = to.say("dismiss <reason>");
+    let why = match finding.severity {
+        Severity::Critical => "a critical finding is not dismissed by resolving its thread",
+        _ => "a blocking finding is not dismissed without a reason",
+    };
+    to.answer(&format!("The finding still counts: {why}. If it is wrong, write {dismiss} in this thread."))
 }
 
 /// Reports an unknown or ambiguous finding; `findings` are the known ones.
@@ -137,6 +190,12 @@ pub fn no_such_finding(to: &ReplyTarget<'_>, asked: Option<&str>, findings: &[Fi
     to.answer(&text)
 }
 
+/// Reports that the pull request is closed.
+#[must_use]
+pub fn closed(to: &ReplyTarget<'_>) -> String {
+    to.answer("This pull request is closed, so it is not reviewed. Reopen it to have it reviewed.")
+}
+
 /// Reports that there is no review yet.
 #[must_use]
 pub fn no_review(to: &ReplyTarget<'_>) -> String {
@@ -162,6 +221,18 @@ pub fn review_started(to: &ReplyTarget<'_>, head: Option<&Sha>, is_full: bool) -
     let head = head.map_or_else(String::new, |head| format!(" of {}", head.short()));
     let what = if is_full { "A full review" } else { "A review" };
     to.answer(&format!("{what}{head} has started. The check shows its result."))
+}
+
+/// Says in the thread of a finding that it is resolved.
+#[must_use]
+pub fn resolved(key: FindingKey, head: &Sha) -> String {
+    Marker::Resolved { key, head: head.clone() }.below(&format!("Resolved in {}", head.short()))
+}
+
+/// Says in the thread of a resolved finding that it is back.
+#[must_use]
+pub fn reopened(key: FindingKey, head: &Sha) -> String {
+    Marker::Reopened { key, head: head.clone() }.below(&format!("Open again in {}", head.short()))
 }
 
 /// Reports missing write access.

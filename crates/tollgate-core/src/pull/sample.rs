@@ -53,6 +53,7 @@ pub(super) fn review(mut findings: Vec<Finding>) -> Review {
         findings,
         withheld: Vec::new(),
         coverage: Some(Coverage { hunks: vec![covered("a.js", HunkStatus::Reviewed)] }),
+        doubts: Vec::new(),
         re_review_required: false,
         notes: None,
         extra: Map::new(),

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! findings ─► new and not yet commented ─► at lines │ at files │ in the review body
-//!          └► all ─► annotations of the check, its conclusion
+//!          └► without an inline comment ─► annotations of the check
+//! state ─► verdict line of the check, its conclusion
 //! ```
 //!
-//! Every reported finding stands in exactly one of the three places. Text of reviewers is escaped: no mention, no link,
-//! no markup. Publishing is up to the caller.
+//! Every reported finding stands in exactly one of the three places, and has an annotation only without an inline
+//! comment. Text of reviewers is escaped: no mention, no link, no markup. Publishing is up to the caller.
 
 mod check;
 mod inline;
@@ -16,7 +17,6 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::diff::FileDiff;
 use crate::finding::{Finding, LineRange, Severity, Side};
-use crate::gate::Gate;
 use crate::names::names;
 use crate::path::FilePath;
 use crate::pull::anchor::{Anchor, AnchorIndex};
@@ -24,6 +24,7 @@ use crate::pull::check_run::{CheckOutput, Conclusion};
 use crate::pull::finding_key::FindingKey;
 use crate::pull::inline_comment::InlineComment;
 use crate::pull::marker::Marker;
+use crate::report::head_state::HeadState;
 use crate::review::{Review, Withheld};
 use crate::sha::Sha;
 use crate::verdict::CommentVerdict;
@@ -40,16 +41,16 @@ pub const MAX_AT_FILES: usize = 10;
 pub struct SurfaceInput<'a> {
     /// The reviewer's name, for people.
     pub bot: &'a str,
-    /// The name behind `@`.
-    pub mention: &'a str,
+    /// The name behind `@`; `None` where no server answers bot commands, which are then not offered.
+    pub mention: Option<&'a str>,
     /// The commit that was reviewed.
     pub head: &'a Sha,
     /// The review.
     pub review: &'a Review,
     /// The diff on the forge: from the merge base to the head.
     pub files: &'a [FileDiff],
-    /// The decision of the gate.
-    pub gate: Gate,
+    /// The state of the head.
+    pub state: &'a HeadState,
     /// The text of the summary, by [`report::summary`](crate::report::summary); `None` when there is nothing to report.
     pub summary: Option<&'a str>,
     /// The indices of new findings; `None` when all are new.
@@ -125,6 +126,9 @@ pub struct ReviewPost {
 pub fn surface(input: &SurfaceInput<'_>) -> Surface {
     let places = AnchorIndex::new(input.files);
     let parts = Parts::of(input, &places);
+    let commented: HashSet<&str> =
+        parts.inline.iter().chain(&parts.at_files).map(|inline| inline.key.as_str()).collect();
+    let check = (conclusion(input.state, input.review), check::text(input, &places, &commented));
     let act = act(input);
     let mark = Marker::Review { head: input.head.clone() };
     let has_words = !parts.inline.is_empty() || !parts.nowhere.is_empty() || !parts.more.is_empty();
@@ -138,7 +142,6 @@ pub fn surface(input: &SurfaceInput<'_>) -> Surface {
     let is_wanted = input.mode == Mode::Standard;
     let summary = input.summary.filter(|_| is_wanted).map(|text| mark.below(text));
     let settled = (is_wanted && summary.is_none()).then(|| mark.below(&settled(input)));
-    let check = (conclusion(input.gate, input.review), check::text(input, &places));
     Surface { summary, settled, review, at_files: parts.at_files, check }
 }
 
@@ -149,7 +152,7 @@ fn act(input: &SurfaceInput<'_>) -> ReviewAction {
     let verdict = CommentVerdict::of(review.findings.iter().map(|finding| finding.severity));
     let is_fine = matches!(verdict, CommentVerdict::Approve | CommentVerdict::ApproveWithNotes)
         && review.withheld.iter().all(|withheld| withheld.why == Withheld::OutsideChange);
-    match conclusion(input.gate, review) {
+    match conclusion(input.state, review) {
         _ if !input.auto_approve => ReviewAction::Comment,
         Conclusion::Success if is_fine => ReviewAction::Approve,
         Conclusion::Failure => ReviewAction::RequestChanges,
@@ -158,13 +161,7 @@ fn act(input: &SurfaceInput<'_>) -> ReviewAction {
 }
 
 fn settled(input: &SurfaceInput<'_>) -> String {
-    let head = input.head.short();
-    match conclusion(input.gate, input.review) {
-        Conclusion::Success => format!(":green_circle: No open findings at {head}."),
-        Conclusion::Failure | Conclusion::ActionRequired | Conclusion::Neutral => {
-            format!(":yellow_circle: No findings at {head} so far, but not all of it was reviewed.")
-        }
-    }
+    format!("{}\n\nReviewed at {}: no open findings.", input.state.markdown(), input.head.short())
 }
 
 /// A finding and the key of its comment.
@@ -213,14 +210,19 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// All findings with the keys of their comments.
+fn keyed<'a>(input: &SurfaceInput<'a>) -> impl Iterator<Item = Keyed<'a>> {
+    let findings = &input.review.findings;
+    let new: HashSet<usize> = input.new.iter().copied().flatten().copied().collect();
+    let keys = FindingKey::numbered(findings, |index| new.contains(&index));
+    findings.iter().zip(keys).map(|(finding, key)| Keyed { finding, key })
+}
+
 /// The findings to comment on, the worst first. Praise stands in the summary.
 fn reported<'a>(input: &SurfaceInput<'a>) -> Vec<Keyed<'a>> {
-    let findings = &input.review.findings;
     let new: Option<HashSet<usize>> = input.new.map(|new| new.iter().copied().collect());
     let is_new = |index: usize| new.as_ref().is_none_or(|new| new.contains(&index));
-    let keys = FindingKey::numbered(findings, |index| new.is_some() && is_new(index));
-    let keyed = findings.iter().zip(keys).map(|(finding, key)| Keyed { finding, key });
-    let mut reported: Vec<Keyed<'_>> = keyed
+    let mut reported: Vec<Keyed<'_>> = keyed(input)
         .enumerate()
         .filter(|(index, keyed)| is_new(*index) && keyed.finding.severity != Severity::Praise)
         .filter(|(_, keyed)| !input.known.contains(&keyed.key.to_string()))

@@ -31,7 +31,7 @@ pub fn write(review: &Review) -> Annotations {
     findings.retain(|finding| finding.severity != Severity::Praise);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let mut text: String = findings.iter().map(|finding| annotation(finding)).collect();
-    let partial = not_reviewed(review);
+    let partial = incomplete(review);
     text.push_str(partial.as_deref().unwrap_or_default());
 
     let count = |level| findings.iter().filter(|finding| self::level(finding.severity) == level).count();
@@ -65,7 +65,8 @@ fn annotation(finding: &Finding) -> String {
     format!("::{level} file={file}{place},title={}::{}\n", property(&title), data(&message))
 }
 
-fn not_reviewed(review: &Review) -> Option<String> {
+/// One warning with all that makes the review incomplete.
+fn incomplete(review: &Review) -> Option<String> {
     let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
     let missing = hunks.filter_map(|covered| match &covered.status {
         HunkStatus::NotReviewed(reason) => {
@@ -74,9 +75,16 @@ fn not_reviewed(review: &Review) -> Option<String> {
         }
         HunkStatus::Reviewed | HunkStatus::Skipped(_) => None,
     });
-    let missing: Vec<String> = missing.collect();
-    let title = property("Part of the change was not reviewed");
-    (!missing.is_empty()).then(|| format!("::warning title={title}::{}\n", data(&missing.join("\n"))))
+    let skipped = review.coverage.iter().filter(|coverage| coverage.is_all_skipped());
+    let skipped = skipped.filter_map(|coverage| coverage.incomplete_because());
+    let unverified = review.unverified_blockers().map(|held| {
+        let Finding { severity, location, summary, .. } = &held.finding;
+        format!("unverified: {severity} {}:{} {summary} ({})", location.file, location.lines, held.why)
+    });
+    let doubts = review.doubts.iter().map(ToString::to_string);
+    let reasons: Vec<String> = missing.chain(skipped).chain(unverified).chain(doubts).collect();
+    let title = property("The review is not complete");
+    (!reasons.is_empty()).then(|| format!("::warning title={title}::{}\n", data(&reasons.join("\n"))))
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -4,7 +4,7 @@
 //! come first, then the findings in the diff, under their lines.
 //!
 //! ```html
-//! <section class="verdict bad"><h2>Changes requested</h2> … </section>
+//! <section class="verdict bad"><h2>Needs changes</h2> … </section>
 //! <div class="line add hit"><span class="no"></span><span class="no">12</span> … </div>
 //! <article class="finding high" id="F001"> … </article>
 //! ```
@@ -25,10 +25,11 @@ use crate::fingerprint::Fingerprint;
 use crate::gate::Gate;
 use crate::html::escape;
 use crate::path::{FilePath, RepoPath};
+use crate::report::head_state::HeadState;
 use crate::report::html::diff::{Budget, FileView, grouped, lines_in_words};
 use crate::report::html::prose::{address, code, inline, prose};
 use crate::review::{Review, WithheldFinding};
-use crate::verdict::Verdict;
+use crate::verdict::Colour;
 use crate::visible;
 
 const STYLE: &str = include_str!("html/style.css");
@@ -39,6 +40,7 @@ const MAX_LINES: usize = 20_000;
 /// Writes a review as a page. Without the change, findings show their evidence instead.
 #[must_use]
 pub fn write(review: &Review, files: &[FileDiff], gate: Option<Gate>) -> String {
+    let state = HeadState::stored(review, gate);
     let title = review.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or("Code review");
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -47,11 +49,11 @@ pub fn write(review: &Review, files: &[FileDiff], gate: Option<Gate>) -> String 
          <meta name=\"referrer\" content=\"no-referrer\">\n<title>{title} · {verdict}</title>\n\
          <style>\n{STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#findings\">Skip to the findings</a>\n",
         title = escape(title),
-        verdict = verdict_in_words(review, gate).1,
+        verdict = state.label(),
     );
     page.push_str(&header(review, title));
     page.push_str("<main>\n");
-    page.push_str(&verdict(review, gate));
+    page.push_str(&verdict(review, &state));
     page.push_str(&not_reviewed(review));
     page.push_str(&notes(review));
     page.push_str(&index(review));
@@ -78,30 +80,19 @@ fn header(review: &Review, title: &str) -> String {
     )
 }
 
-/// The sign, the label and the CSS class of the verdict.
-fn verdict_in_words(review: &Review, gate: Option<Gate>) -> (&'static str, &'static str, &'static str) {
-    match (review.verdict(), gate) {
-        (Verdict::ChangesRequested, _) => ("✖", "Changes requested", "bad"),
-        (_, Some(Gate::Closed)) => ("✖", "Commented, the gate is closed", "bad"),
-        _ if !review.is_complete() => ("◐", "Partly reviewed", "bad"),
-        (Verdict::Commented, _) => ("●", "Commented", ""),
-        (Verdict::Approved, _) => ("✔", "Approved", "good"),
+/// The sign and the CSS class of a state.
+fn look_of(state: &HeadState) -> (&'static str, &'static str) {
+    match (state.colour(), state.gate()) {
+        (Colour::Red, _) | (_, Gate::Closed) => ("✖", "bad"),
+        (_, Gate::Partial | Gate::Skipped) => ("◐", "bad"),
+        (Colour::Yellow | Colour::Blue, Gate::Open) => ("●", ""),
+        (Colour::Green, Gate::Open) => ("✔", "good"),
     }
 }
 
-fn verdict(review: &Review, gate: Option<Gate>) -> String {
-    let (sign, words, class) = verdict_in_words(review, gate);
-    let count = review.blocking_count();
-    let n_blockers = count.critical + count.high;
-    let n_remarks = review.findings.iter().filter(|finding| finding.severity != Severity::Praise).count();
-    let sentence = match (n_blockers, n_remarks, review.is_complete()) {
-        (1, ..) => "One finding must be fixed before merging.".to_owned(),
-        (2.., ..) => format!("{} findings must be fixed before merging.", grouped(n_blockers)),
-        (0, _, false) => "No blocking findings, but part of the change was not reviewed.".to_owned(),
-        (0, 0, true) => "No findings.".to_owned(),
-        (0, 1, true) => "One finding, not blocking.".to_owned(),
-        (0, n_remarks, true) => format!("{} findings, none blocking.", grouped(n_remarks)),
-    };
+fn verdict(review: &Review, state: &HeadState) -> String {
+    let (sign, class) = look_of(state);
+    let (words, sentence) = (state.label(), escape(state.explanation()));
     let mut chips = String::new();
     for severity in Severity::ALL {
         let n_findings = review.findings.iter().filter(|finding| finding.severity == severity).count();
@@ -114,10 +105,18 @@ fn verdict(review: &Review, gate: Option<Gate>) -> String {
     format!(
         "<section class=\"verdict {class}\" aria-labelledby=\"verdict\">\n\
          <h2 id=\"verdict\"><span class=\"sign\" aria-hidden=\"true\">{sign}</span> {words}</h2>\n<p>{sentence}</p>\n\
-         {chips}{}{}</section>\n",
+         {chips}{}{}{}</section>\n",
+        incomplete(review),
         coverage(review),
         asked(review)
     )
+}
+
+/// Why the review is not complete.
+fn incomplete(review: &Review) -> String {
+    let reasons = review.incomplete_because();
+    let items: String = reasons.iter().map(|reason| format!("<li>{}</li>\n", escape(reason))).collect();
+    if items.is_empty() { items } else { format!("<ul class=\"doubts\">\n{items}</ul>\n") }
 }
 
 /// The models and agents that reviewed, with tokens and cost.

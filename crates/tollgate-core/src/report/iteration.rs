@@ -76,6 +76,7 @@ fn head(title: &str, iteration: &Iteration, max: u32) -> String {
     // A person may allow more iterations than the limit.
     let of = if number <= max { format!(" of {max}") } else { String::new() };
     let status = match iteration.outcome {
+        Outcome::Approved if iteration.is_unchecked() => "⚠️ APPROVED, REQUIREMENTS NOT CHECKED",
         Outcome::Approved => "✅ APPROVED",
         Outcome::Rejected => "❌ REJECTED",
         Outcome::Failed => "⚠️ FAILED",
@@ -182,6 +183,9 @@ fn late(remarks: &[Remark]) -> String {
 fn action(iteration: &Iteration) -> String {
     let reason = iteration.reason.as_deref().map(prose::render).filter(|reason| !reason.is_empty());
     match iteration.outcome {
+        Outcome::Approved if iteration.is_unchecked() => {
+            "Check the unclear acceptance criteria, then approve the feature or send it back.".to_owned()
+        }
         Outcome::Approved => "None.".to_owned(),
         Outcome::Rejected => reason.unwrap_or_else(|| "Fix the findings above before the next review.".to_owned()),
         Outcome::Failed => {
@@ -202,6 +206,8 @@ fn place(remark: &Remark) -> String {
     match (file(remark), remark.line) {
         (Some(file), Some(line)) => format!(" ({file}:{line})"),
         (Some(file), None) => format!(" ({file})"),
+        // An unmet criterion has no place either; it stands in the compliance review.
+        (None, _) if remark.identity.is_some() => " (whole change)".to_owned(),
         (None, _) => String::new(),
     }
 }

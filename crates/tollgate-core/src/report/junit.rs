@@ -34,13 +34,14 @@ struct Case<'a> {
 /// Writes a review as JUnit XML.
 #[must_use]
 pub fn write(review: &Review) -> String {
+    let unsettled = unsettled(review);
     let cases = cases(review);
     let count = |test: fn(&Case<'_>) -> bool| cases.values().filter(|case| test(case)).count();
     let counts = format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
-        cases.len(),
+        cases.len() + usize::from(unsettled.is_some()),
         count(|case| !case.findings.is_empty() && case.not_reviewed.is_empty()),
-        count(|case| !case.not_reviewed.is_empty()),
+        count(|case| !case.not_reviewed.is_empty()) + usize::from(unsettled.is_some()),
         count(|case| case.is_skipped()),
     );
     let mut text = format!(
@@ -50,8 +51,23 @@ pub fn write(review: &Review) -> String {
     for (file, case) in &cases {
         text.push_str(&case.write(file));
     }
+    text.push_str(unsettled.as_deref().unwrap_or_default());
     text.push_str("  </testsuite>\n</testsuites>\n");
     text
+}
+
+/// A case for all but unreviewed hunks that makes the review incomplete.
+fn unsettled(review: &Review) -> Option<String> {
+    let skipped = review.coverage.iter().filter(|coverage| coverage.is_all_skipped());
+    let skipped = skipped.filter_map(|coverage| coverage.incomplete_because());
+    let unverified = review.unverified_blockers().map(|held| {
+        let Finding { severity, location, summary, .. } = &held.finding;
+        format!("unverified: {severity} {}:{} {summary} ({})", location.file, location.lines, held.why)
+    });
+    let doubts = review.doubts.iter().map(ToString::to_string);
+    let reasons: Vec<String> = skipped.chain(unverified).chain(doubts).collect();
+    let body = element("error", reasons.first()?, "not settled", &reasons.join("\n"));
+    Some(format!("    <testcase classname=\"tollgate\" name=\"(review)\">\n{body}    </testcase>\n"))
 }
 
 fn cases(review: &Review) -> BTreeMap<&FilePath, Case<'_>> {

@@ -5,18 +5,19 @@
 //! <summary>Kodiai Review Summary</summary>
 //!
 //! ## What Changed
-//! 2 files changed, 31 lines added and 4 removed.
+//! Retries when the server is busy.
 //!
+//! 2 files changed, 31 lines added and 4 removed.
 //! Reviewed: core logic, tests
 //!
 //! ## Observations
 //!
 //! ### Major
-//! src/retry.ts (12, 15-18): The delay is never reset
+//! src/retry.ts (12, 15-18): The delay is never reset (2 findings: F001, F002)
 //! After an hour every request waits a minute.
 //!
 //! ## Verdict
-//! :yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging
+//! :yellow_circle: **Needs changes** -- 2 major findings must be fixed before merging
 //!
 //! </details>
 //!
@@ -36,6 +37,7 @@ pub(crate) mod draft;
 mod entry;
 pub(crate) mod first_review;
 pub(crate) mod phrases;
+pub mod purpose;
 mod re_review;
 
 use std::collections::HashSet;
@@ -44,13 +46,15 @@ use crate::analysis::{Analysis, Category};
 use crate::comment::section::is_placeholder;
 use crate::comment::{Kind, summary_text};
 use crate::coverage::HunkStatus;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
+use crate::gate::Gate;
 use crate::html::escape_markup;
 use crate::markdown::escape::{literal_at_start, shown, with_tags};
 use crate::path::FilePath;
+use crate::report::head_state::{BlockerDelta, HeadState};
 use crate::report::summary::draft::Draft;
 use crate::report::summary::phrases::{plural, sentences};
-use crate::review::Review;
+use crate::review::{Review, WithheldFinding};
 use crate::sha::Sha;
 
 /// The most bytes. Forges accept 65,536 characters; the rest is for the marker.
@@ -63,10 +67,14 @@ pub struct Comment<'a> {
     pub bot: &'a str,
     /// The review.
     pub review: &'a Review,
+    /// The decision of the gate.
+    pub gate: Gate,
     /// The diff analysis.
     pub analysis: Option<&'a Analysis>,
-    /// One or two sentences about the change; its size is used when there are none.
+    /// One to three sentences on the purpose of the change, or of its new commits in a re-review.
     pub what: Option<&'a str>,
+    /// Facts that the program checked, for Strengths.
+    pub checked: &'a [String],
     /// The line on keywords that the author declared.
     pub keywords: Option<&'a str>,
     /// True for work in progress, which gets early feedback.
@@ -88,12 +96,37 @@ pub struct Since<'a> {
     pub new: &'a [usize],
     /// The resolved findings of the last review.
     pub resolved: &'a [Finding],
+    /// The findings of the last review that are suppressed now.
+    pub dismissed: &'a [WithheldFinding],
     /// The indices of findings that are still open.
     pub still_open: &'a [usize],
     /// The lines of the change that are new since the last review.
     pub n_fresh: usize,
     /// The findings held back because earlier reviews passed their lines.
     pub held_back: usize,
+    /// True when the last review had findings, so that there is something to compare with.
+    pub had_findings: bool,
+}
+
+impl Comment<'_> {
+    /// The state of the head.
+    #[must_use]
+    pub fn state(&self) -> HeadState {
+        HeadState::of(self.review, self.gate, self.since.as_ref().map(|since| since.blockers(self.review)))
+    }
+}
+
+impl Since<'_> {
+    /// The blockers of the delta.
+    #[must_use]
+    pub fn blockers(&self, review: &Review) -> BlockerDelta {
+        let of = |indices: &[usize]| -> Vec<Severity> {
+            indices.iter().filter_map(|&index| Some(review.findings.get(index)?.severity)).collect()
+        };
+        let dismissed = self.dismissed.iter().map(|held| held.finding.severity);
+        let gone = self.resolved.iter().map(|finding| finding.severity).chain(dismissed);
+        BlockerDelta::of(of(self.new), gone, of(self.still_open))
+    }
 }
 
 /// Writes the comment; `None` without findings.
@@ -122,13 +155,13 @@ pub fn write_details(comment: &Comment<'_>) -> String {
 
 /// Writes `## What Changed`.
 fn write_what_changed(draft: &mut Draft, comment: &Comment<'_>) {
-    let told = comment.what.map(|what| shown(&sentences(what, 2), 500)).filter(|what| !is_placeholder(what, true));
-    let what = told.unwrap_or_else(|| figures(comment));
+    let told = comment.what.map(|what| shown(&sentences(what, 3), 600)).filter(|what| !is_placeholder(what, true));
+    let what = told.map_or_else(String::new, |what| format!("{}\n\n", literal_at_start(&what)));
     let mut lines = Vec::new();
     if comment.early_feedback {
         lines.push("Early feedback: this is work in progress, so style and minor remarks are left out.".to_owned());
     }
-    lines.extend(comment.analysis.and_then(reviewed_line));
+    lines.extend(reviewed_line(comment));
     lines.extend(
         comment
             .keywords
@@ -137,22 +170,21 @@ fn write_what_changed(draft: &mut Draft, comment: &Comment<'_>) {
             .map(|line| with_tags(&literal_at_start(&line))),
     );
     let lines = if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) };
-    draft.push(format!("## What Changed\n{}\n{lines}", literal_at_start(&what)));
+    draft.push(format!("## What Changed\n{what}{}\n{lines}", figures(comment)));
 }
 
-/// The size of the change and of its new part, in a sentence each.
+/// The size of the change, or of what is new in it since the last review, in one line.
 fn figures(comment: &Comment<'_>) -> String {
     if comment.analysis.is_some_and(|analysis| analysis.files.is_empty()) && n_left_out(comment) == 0 {
         return "The change is empty: nothing differs from its base.".to_owned();
     }
-    let fresh = match &comment.since {
-        None => return size(comment),
+    let Some(since) = &comment.since else { return size(comment) };
+    let fresh = match since.n_fresh {
         // The change may have become smaller.
-        Some(Since { n_fresh: 0, .. }) => "No line of the change is".to_owned(),
-        Some(Since { n_fresh: 1, .. }) => "1 line of the change is".to_owned(),
-        Some(Since { n_fresh, .. }) => format!("{n_fresh} lines of the change are"),
+        0 => return format!("No line of the change is new since {}.", since.head.short()),
+        n_fresh => plural(n_fresh as u64, "line"),
     };
-    format!("{} {fresh} new since the last review.", size(comment))
+    format!("{fresh} new or removed since {}.", since.head.short())
 }
 
 fn size(comment: &Comment<'_>) -> String {
@@ -181,9 +213,14 @@ fn n_left_out(comment: &Comment<'_>) -> u64 {
     missing.filter(|file| !read.contains(*file)).collect::<HashSet<_>>().len() as u64
 }
 
-/// `Reviewed: core logic, tests`, from the categories that have files.
-fn reviewed_line(analysis: &Analysis) -> Option<String> {
-    let has_files = |category: &Category| analysis.files.iter().any(|file| file.category == *category);
+/// `Reviewed: core logic, tests`, from the categories that have files; in a re-review, from those that were read again.
+fn reviewed_line(comment: &Comment<'_>) -> Option<String> {
+    let read: HashSet<&FilePath> = comment.review.files_reviewed.iter().collect();
+    let is_read = |path: &FilePath| comment.since.is_none() || read.contains(path);
+    let files = &comment.analysis?.files;
+    let has_files = |category: &Category| {
+        files.iter().any(|file| file.category == *category && is_read(&FilePath::of_repo_path(&file.path)))
+    };
     let labels: Vec<&str> = Category::ALL.into_iter().filter(has_files).map(label).collect();
     (!labels.is_empty()).then(|| format!("Reviewed: {}", labels.join(", ")))
 }

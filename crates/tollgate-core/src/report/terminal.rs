@@ -12,7 +12,7 @@
 //!
 //!      Why  Attackers can run arbitrary code.
 //!
-//! ✖ Changes requested: 1 High
+//! ✖ Needs changes -- 1 major finding must be fixed before merging
 //!   Coverage: complete (3 hunks in 1 file)
 //! ```
 //!
@@ -28,14 +28,15 @@ mod wrap;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::coverage::HunkStatus;
+use crate::coverage::{Coverage, CoveredHunk, HunkStatus};
 use crate::diff::FileDiff;
 use crate::finding::{Finding, FindingId, Severity};
 use crate::gate::Gate;
+use crate::report::head_state::{BlockerDelta, HeadState};
 use crate::report::summary::Since;
 use crate::report::summary::phrases::plural;
-use crate::review::{Review, Withheld};
-use crate::verdict::{self, Verdict};
+use crate::review::{Review, Withheld, WithheldFinding};
+use crate::verdict::Colour;
 use crate::visible::visible;
 
 pub use paint::Paint;
@@ -91,37 +92,43 @@ pub fn render(review: &Review, files: &[FileDiff], gate: Gate, since: Option<&Si
         let resolved: Vec<&Finding> = since.resolved.iter().collect();
         list(&mut out, "Resolved since the last review", &resolved, look);
     }
+    unverified_blockers(&mut out, review, look);
     if look.verbose {
         withheld(&mut out, review, look);
     } else {
-        let those = |is_one: fn(&Withheld) -> bool| -> Vec<&Finding> {
-            review.withheld.iter().filter(|held| is_one(&held.why)).map(|held| &held.finding).collect()
+        let those = |is_one: fn(&WithheldFinding) -> bool| -> Vec<&Finding> {
+            review.withheld.iter().filter(|held| is_one(held)).map(|held| &held.finding).collect()
         };
-        let mild = those(|why| matches!(why, Withheld::BelowFloor | Withheld::IgnoredArea(_)));
+        let mild = those(|held| matches!(held.why, Withheld::BelowFloor | Withheld::IgnoredArea(_)));
         list(&mut out, "Below the floor; `--profile strict` reports more", &mild, look);
-        let doubtful = those(|why| matches!(why, Withheld::Unverified(_) | Withheld::NoConsensus { .. }));
+        let doubtful = those(|held| match held.why {
+            // The blockers among them are listed apart.
+            Withheld::Unverified(_) | Withheld::NoConsensus { .. } => !held.finding.severity.blocks(),
+            _ => false,
+        });
         list(&mut out, "Not counted: unverified or without consensus; `--verbose` gives the reasons", &doubtful, look);
     }
-    verdict_line(&mut out, review, gate, look);
+    let delta = match since {
+        Some(since) => Some(since).filter(|since| since.had_findings).map(|since| since.blockers(review)),
+        None => BlockerDelta::stored(review),
+    };
+    verdict_line(&mut out, &HeadState::of(review, gate, delta), look);
+    not_agreed_lines(&mut out, review, look);
     if let Some(since) = since {
-        since_line(&mut out, review, since, look);
+        since_line(&mut out, since, look);
     }
     coverage_lines(&mut out, review, look);
     out
 }
 
 /// The delta to the last review, in one line.
-fn since_line(out: &mut String, review: &Review, since: &Since<'_>, look: &Look) {
-    let severities = |indices: &[usize]| -> Vec<Severity> {
-        indices.iter().filter_map(|&index| Some(review.findings.get(index)?.severity)).collect()
-    };
-    let resolved = since.resolved.iter().map(|finding| finding.severity);
-    let update = verdict::update(severities(since.new), resolved, severities(since.still_open));
-    let counts = [(since.new.len(), "new"), (since.resolved.len(), "resolved"), (since.still_open.len(), "still open")];
+fn since_line(out: &mut String, since: &Since<'_>, look: &Look) {
+    let n_gone = since.resolved.len() + since.dismissed.len();
+    let counts = [(since.new.len(), "new"), (n_gone, "resolved"), (since.still_open.len(), "still open")];
     let counts: Vec<String> = counts.iter().map(|(n, words)| format!("{n} {words}")).collect();
     let held = if since.held_back > 0 { format!(", {} held back", since.held_back) } else { String::new() };
     let head = since.head.short();
-    let line = format!("Since the review of {head}: {}{held}. {}", counts.join(", "), update.label());
+    let line = format!("Since the review of {head}: {}{held}", counts.join(", "));
     for line in wrap(&line, look.width.saturating_sub(2)) {
         let _ = writeln!(out, "  {line}");
     }
@@ -248,12 +255,29 @@ fn paragraph(out: &mut String, name: &str, text: &str, look: &Look) {
     out.push('\n');
 }
 
+/// The blocking claims that could not be verified, with the reasons: they do not count, and they keep the gate partial.
+fn unverified_blockers(out: &mut String, review: &Review, look: &Look) {
+    let most = if look.verbose { usize::MAX } else { MAX_LISTED };
+    let claims: Vec<&WithheldFinding> = review.unverified_blockers().collect();
+    write_withheld(out, "Unverified blocking claims", &claims[..claims.len().min(most)], look);
+    if claims.len() > most {
+        let more = format!("and {} more; `--verbose` lists them", claims.len() - most);
+        let _ = writeln!(out, "  {}\n", look.paint.dim(&more));
+    }
+}
+
 fn withheld(out: &mut String, review: &Review, look: &Look) {
-    if review.withheld.is_empty() {
+    let is_other = |held: &&WithheldFinding| !held.is_unverified_blocker();
+    let others: Vec<&WithheldFinding> = review.withheld.iter().filter(is_other).collect();
+    write_withheld(out, "Withheld findings", &others, look);
+}
+
+fn write_withheld(out: &mut String, title: &str, withheld: &[&WithheldFinding], look: &Look) {
+    if withheld.is_empty() {
         return;
     }
-    let _ = writeln!(out, "{}\n", look.paint.bold("Withheld findings"));
-    for withheld in &review.withheld {
+    let _ = writeln!(out, "{}\n", look.paint.bold(title));
+    for withheld in withheld {
         let finding = &withheld.finding;
         let (severity, category, why) = (finding.severity, finding.category, &withheld.why);
         let (file, lines, summary) = (&finding.location.file, finding.location.lines, &finding.summary);
@@ -265,24 +289,42 @@ fn withheld(out: &mut String, review: &Review, look: &Look) {
     out.push('\n');
 }
 
-fn verdict_line(out: &mut String, review: &Review, gate: Gate, look: &Look) {
-    let counts: Vec<String> = Severity::ALL
-        .into_iter()
-        .map(|severity| (review.findings.iter().filter(|finding| finding.severity == severity).count(), severity))
-        .filter(|(n_findings, _)| *n_findings > 0)
-        .map(|(n_findings, severity)| format!("{n_findings} {severity}"))
-        .collect();
-    let mark = look.paint.mark(review, gate);
-    let (words, severity) = match (review.verdict(), review.is_complete()) {
-        (Verdict::ChangesRequested, true) => ("Changes requested", Severity::Critical),
-        (Verdict::ChangesRequested, false) => ("Changes requested, and the review is partial", Severity::Critical),
-        (_, false) => ("Partial: not all of the change was reviewed", Severity::Medium),
-        (Verdict::Commented, true) => ("Commented", Severity::Medium),
-        (Verdict::Approved, true) => ("Approved", Severity::Praise),
+fn verdict_line(out: &mut String, state: &HeadState, look: &Look) {
+    let severity = match state.colour() {
+        Colour::Red => Severity::Critical,
+        Colour::Yellow => Severity::Medium,
+        Colour::Blue => Severity::Low,
+        Colour::Green => Severity::Praise,
     };
-    let counts = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
-    let words = format!("{mark} {words}");
-    let _ = writeln!(out, "{}: {counts}", look.paint.severity(severity, &words));
+    let label = format!("{} {}", look.paint.mark(state), state.label());
+    let explanation = visible(state.explanation()).into_owned();
+    let first = wrap(&format!("{label} -- {explanation}"), look.width);
+    for (index, line) in first.iter().enumerate() {
+        let painted = line.strip_prefix(&label).map(|rest| format!("{}{rest}", look.paint.severity(severity, &label)));
+        let _ = match painted.filter(|_| index == 0) {
+            Some(painted) => writeln!(out, "{painted}"),
+            None => writeln!(out, "  {line}"),
+        };
+    }
+}
+
+/// The blockers that too few reviewers agree on: the verdict does not count them and must not hide them.
+fn not_agreed_lines(out: &mut String, review: &Review, look: &Look) {
+    let not_agreed: Vec<&WithheldFinding> = review.not_agreed_blockers().collect();
+    if not_agreed.is_empty() {
+        return;
+    }
+    let n_blockers = plural(not_agreed.len() as u64, "blocker");
+    let title = format!("Not agreed: {n_blockers} reported by fewer reviewers than `review.consensus` asks for");
+    let mut lines = wrap(&title, look.width.saturating_sub(2));
+    for WithheldFinding { finding, why } in &not_agreed {
+        let place = format!("{}:{}", finding.location.file, finding.location.lines.start());
+        let text = format!("{}  {place}  {} ({why})", finding.severity, finding.summary);
+        lines.extend(wrap(&visible(&text), look.width.saturating_sub(4)).iter().map(|line| format!("  {line}")));
+    }
+    for line in lines {
+        let _ = writeln!(out, "  {}", look.paint.severity(Severity::Medium, &line));
+    }
 }
 
 fn coverage_lines(out: &mut String, review: &Review, look: &Look) {
@@ -297,10 +339,11 @@ fn coverage_lines(out: &mut String, review: &Review, look: &Look) {
         } else {
             format!("Coverage: {} of {} in {n_files}", figures.reviewed, plural(total as u64, "hunk"))
         };
-        for (n, words) in [(figures.skipped, "skipped by rule"), (figures.not_reviewed, "not reviewed")] {
-            if n > 0 {
-                let _ = write!(line, ", {n} {words}");
-            }
+        for (why, n) in coverage.skipped() {
+            let _ = write!(line, ", {n} {}", visible(why));
+        }
+        if figures.not_reviewed > 0 {
+            let _ = write!(line, ", {} not reviewed", figures.not_reviewed);
         }
         for (n, words) in [(suppressed, "suppressed"), (others, "withheld")] {
             if n > 0 {
@@ -310,38 +353,47 @@ fn coverage_lines(out: &mut String, review: &Review, look: &Look) {
         for line in wrap(&line, look.width.saturating_sub(2)) {
             let _ = writeln!(out, "  {}", look.paint.dim(&line));
         }
-        let not_reviewed = coverage.hunks.iter().filter_map(|hunk| match &hunk.status {
-            HunkStatus::NotReviewed(reason) => Some((hunk, "not reviewed", reason)),
-            HunkStatus::Skipped(reason) if look.verbose => Some((hunk, "skipped", reason)),
-            _ => None,
-        });
-        list_hunks(out, not_reviewed, look);
+        not_reviewed_lines(out, coverage, look);
+        if look.verbose {
+            let skipped = coverage.hunks.iter().filter_map(|hunk| match &hunk.status {
+                HunkStatus::Skipped(reason) => Some((hunk, reason)),
+                HunkStatus::Reviewed | HunkStatus::NotReviewed(_) => None,
+            });
+            list_skipped(out, skipped, look);
+        }
     }
 }
 
-/// One line per file and reason, the first few of them.
-fn list_hunks<'a>(
-    out: &mut String,
-    hunks: impl Iterator<Item = (&'a crate::coverage::CoveredHunk, &'a str, &'a String)>,
-    look: &Look,
-) {
+/// One line per reason, with the files.
+fn not_reviewed_lines(out: &mut String, coverage: &Coverage, look: &Look) {
+    let most = if look.verbose { usize::MAX } else { MAX_LISTED };
+    for group in coverage.not_reviewed() {
+        let files: Vec<_> = group.files.iter().take(most).map(|file| visible(file.as_str())).collect();
+        let n_more = group.files.len().saturating_sub(most);
+        let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more; `--verbose` lists them") };
+        let hunks = if group.n_hunks == 1 { String::new() } else { format!(", {} hunks", group.n_hunks) };
+        let row = format!("not reviewed{hunks}: {}{more} ({})", files.join(", "), visible(group.why));
+        for line in wrap(&row, look.width.saturating_sub(2)) {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
+}
+
+/// One line per file and reason.
+fn list_skipped<'a>(out: &mut String, hunks: impl Iterator<Item = (&'a CoveredHunk, &'a String)>, look: &Look) {
     let mut rows: Vec<(String, usize)> = Vec::new();
-    for (hunk, state, reason) in hunks {
-        let row = format!("{state}: {} ({})", visible(hunk.file.as_str()), visible(reason));
+    for (hunk, reason) in hunks {
+        let row = format!("skipped: {} ({})", visible(hunk.file.as_str()), visible(reason));
         match rows.last_mut() {
             Some((last, n_hunks)) if *last == row => *n_hunks += 1,
             _ => rows.push((row, 1)),
         }
     }
-    let shown = if look.verbose { rows.len() } else { MAX_LISTED };
-    for (row, n_hunks) in rows.iter().take(shown) {
+    for (row, n_hunks) in &rows {
         let row = if *n_hunks > 1 { format!("{row}, {n_hunks} hunks") } else { row.clone() };
         for line in wrap(&row, look.width.saturating_sub(2)) {
             let _ = writeln!(out, "  {line}");
         }
-    }
-    if rows.len() > shown {
-        let _ = writeln!(out, "  and {} more files; `--verbose` lists them", rows.len() - shown);
     }
 }
 

@@ -8,15 +8,18 @@ use crate::path::FilePath;
 use crate::review::{Withheld, WithheldFinding};
 use crate::verify::file_lookup::{self, FileIndex, FileMatch};
 use crate::verify::fuzzy_match::{
-    ClaimedLines, MatchElsewhere, MatchQuality, MatchedPlace, QuoteMatch, SearchTexts, find_in_all_files, find_quote,
+    ClaimedLines, ContextMatch, MatchElsewhere, MatchQuality, MatchedPlace, QuoteMatch, SearchTexts, find_in_all_files,
+    find_quote,
 };
-use crate::verify::line_anchor::{find_anchor, lines_of};
-use crate::verify::{ShownChange, VERIFICATION, fix, quote, truncate};
+use crate::verify::line_anchor::{Anchor, lines_of, nearest_change};
+use crate::verify::{NOTHING_QUOTED, ShownChange, VERIFICATION, fix, quote, truncate, withhold_fix};
 
 /// The longest claimed range that is kept.
 const MAX_LINES: u32 = 50;
 /// Most characters of evidence that are kept.
 const MAX_EVIDENCE: usize = 4000;
+/// Why a claim without evidence is not verified.
+const QUOTES_NOTHING: &str = "it quotes no code";
 /// The distance from the claimed line within which mentioned code counts as a quote.
 const MENTIONED: u32 = 5;
 /// The fewest characters of mentioned code that is searched without a line.
@@ -62,18 +65,20 @@ impl<'a> ClaimVerifier<'a> {
         let claim = cleaned(claim);
         match self.find(&claim) {
             Ok(found) => self.accept(claim, found),
-            Err(refused) => ClaimOutcome::Withheld(self.refuse(claim, refused)),
+            Err(refused) => ClaimOutcome::Withheld(self.refuse(claim, *refused)),
         }
     }
 
-    fn find(&self, claim: &Claim) -> Result<MatchedPlace, Refused> {
-        let refused = |why: String, file: Option<usize>| Refused { why: Withheld::Unverified(why), file, lines: None };
+    fn find(&self, claim: &Claim) -> Result<MatchedPlace, Box<Refused>> {
+        let refused =
+            |why: String, file: Option<usize>| Box::new(Refused { why: Withheld::Unverified(why), file, lines: None });
         let evidence = claim.evidence.as_deref().filter(|evidence| !quote::readings(evidence).is_empty());
         let named = claim.file.as_deref().filter(|name| !name.trim().is_empty());
         match named.map(|name| (name, self.names.find(name))) {
             Some((_, Some(FileMatch::One(file)))) => match evidence {
                 Some(evidence) => self.by_quote(claim, file, evidence),
-                None => self.by_place(claim, file),
+                // A line number shows nothing: the program never takes the text of a line for a quote.
+                None => self.mentioned(claim, file).ok_or_else(|| refused(QUOTES_NOTHING.to_owned(), Some(file))),
             },
             Some((name, None)) => Err(refused(format!("`{}` is not in the change", shortened(name)), None)),
             Some((name, Some(FileMatch::Several))) => self
@@ -90,12 +95,14 @@ impl<'a> ClaimVerifier<'a> {
         }
     }
 
-    fn by_quote(&self, claim: &Claim, file: usize, evidence: &str) -> Result<MatchedPlace, Refused> {
+    fn by_quote(&self, claim: &Claim, file: usize, evidence: &str) -> Result<MatchedPlace, Box<Refused>> {
         let claimed_lines = ClaimedLines { lines: claim.lines, side: claim.side };
         match find_quote(&self.texts, file, evidence, claimed_lines) {
             QuoteMatch::Here(found) => return Ok(found),
-            QuoteMatch::Outside(lines) => {
-                return Err(Refused { why: Withheld::OutsideChange, file: Some(file), lines: Some(lines) });
+            QuoteMatch::Outside(found) => {
+                let lines = Some(found.lines);
+                let outside = Box::new(Refused { why: Withheld::OutsideChange, file: Some(file), lines });
+                return self.in_touched_function(file, found).ok_or(outside);
             }
             QuoteMatch::Nowhere => {}
         }
@@ -105,32 +112,24 @@ impl<'a> ClaimVerifier<'a> {
             MatchElsewhere::Nowhere if self.all_sent => "its evidence is nowhere in the change".to_owned(),
             MatchElsewhere::Nowhere => "its evidence is not in the part of the change that was sent".to_owned(),
         };
-        Err(Refused { why: Withheld::Unverified(why), file: Some(file), lines: None })
+        Err(Box::new(Refused { why: Withheld::Unverified(why), file: Some(file), lines: None }))
     }
 
-    fn by_place(&self, claim: &Claim, file: usize) -> Result<MatchedPlace, Refused> {
+    /// Anchors unchanged lines of a function that the change touches at its nearest changed line.
+    fn in_touched_function(&self, file: usize, found: ContextMatch) -> Option<MatchedPlace> {
+        let ContextMatch { lines, state, text } = found;
+        let has = |function: &LineRange| function.contains(lines.start()) && function.contains(lines.end());
+        let functions = (self.shown.functions)(file);
+        let function = functions.into_iter().filter(has).min_by_key(|function| function.end() - function.start())?;
+        let anchor = nearest_change(&self.texts, file, function, lines)?;
+        let Anchor { side, lines: at, hunk } = anchor;
+        Some(MatchedPlace { file, side, lines: at, hunk, state, text, stands: Some(lines) })
+    }
+
+    /// Finds code that an answer in prose quotes in backticks, near the claimed line or where it is unique.
+    fn mentioned(&self, claim: &Claim, file: usize) -> Option<MatchedPlace> {
         let claimed_lines = ClaimedLines { lines: claim.lines, side: claim.side };
-        if let Some(found) = self.mentioned(claim, file, claimed_lines) {
-            return Ok(found);
-        }
-        find_anchor(&self.texts, file, claimed_lines).ok_or_else(|| {
-            let shown = if self.all_sent { "in the change" } else { "in the part of the change that was sent" };
-            let why = match claim.lines {
-                Some(lines) if lines.start() == lines.end() => {
-                    format!("it quotes nothing, and line {lines} is not {shown}")
-                }
-                Some(lines) => format!("it quotes nothing, and lines {lines} are not {shown}"),
-                None => "it quotes nothing and names no line".to_owned(),
-            };
-            Refused { why: Withheld::Unverified(why), file: Some(file), lines: None }
-        })
-    }
-
-    /// Finds code that the title or the reason mentions, near the claimed line or where it is unique.
-    fn mentioned(&self, claim: &Claim, file: usize, claimed_lines: ClaimedLines) -> Option<MatchedPlace> {
-        let prose = [Some(claim.title.as_str()), claim.reason.as_deref()];
-        let pieces = prose.into_iter().flatten().flat_map(quote::in_backticks);
-        pieces.filter(|piece| is_code(piece)).find_map(|piece| {
+        claim.quotes.iter().find_map(|piece| {
             let QuoteMatch::Here(found) = find_quote(&self.texts, file, piece, claimed_lines) else { return None };
             let good = match claimed_lines.lines {
                 Some(lines) => lines.distance(found.lines) <= MENTIONED,
@@ -141,7 +140,7 @@ impl<'a> ClaimVerifier<'a> {
                 }
             };
             let good = good && matches!(found.state, MatchQuality::Exact | MatchQuality::Whitespace);
-            good.then_some(found)
+            good.then(|| MatchedPlace { text: piece.clone(), ..found })
         })
     }
 
@@ -169,21 +168,28 @@ impl<'a> ClaimVerifier<'a> {
         let whole = there.len() == n_lines(lines) as usize + 1;
         let replacement = claim.replacement.as_deref();
         let fix = replacement.filter(|_| whole).and_then(|text| fix::fix(text, lines, &there));
-        if replacement.is_some() && fix.is_none() {
+        let refused = replacement.filter(|_| fix.is_none()).map(str::to_owned);
+        if refused.is_some() {
             changed.push("fix");
         }
-        let suggestion = match (claim.suggestion.clone(), replacement, &fix) {
-            (Some(said), Some(text), None) if !said.contains(text.trim()) => Some(format!("{said}\n\n{text}")),
-            (Some(said), ..) => Some(said),
-            (None, _, Some(fix)) => Some(fix.replacement.clone()),
-            (None, text, None) => text.map(str::to_owned),
-        };
+        // A refused replacement is never shown as if it could be applied.
+        let suggestion = claim.suggestion.clone().or_else(|| fix.as_ref().map(|fix| fix.replacement.clone()));
         let evidence = match (found.state, &claim.evidence) {
             (MatchQuality::Exact, Some(quoted)) => quote::without_fence(quoted).to_owned(),
             _ => found.text.clone(),
         };
-        let verification = verification(found.state.as_str(), &claim, &changed);
-        let finding = Finding { suggestion, fix, ..self.finding(claim, location, evidence, verification) };
+        let mut verification = verification(found.state.as_str(), &claim, &changed);
+        if let Some(stands) = found.stands {
+            verification["anchored"] = json!({ "line_start": stands.start(), "line_end": stands.end() });
+        }
+        let mut finding = Finding { suggestion, fix, ..self.finding(claim, location, evidence, verification) };
+        if let Some(stands) = found.stands {
+            let note = anchored_in_words(stands, finding.location.lines);
+            finding.reason = Some(finding.reason.map_or_else(|| note.clone(), |reason| format!("{reason}\n\n{note}")));
+        }
+        if let Some(text) = refused {
+            withhold_fix(&mut finding, "it does not replace whole lines of the change", text);
+        }
         ClaimOutcome::Counts(finding)
     }
 
@@ -198,11 +204,8 @@ impl<'a> ClaimVerifier<'a> {
         let location = Location { file: path, lines, side };
         let evidence = claim.evidence.clone().unwrap_or_default();
         let verification = verification(refused.why.as_str(), &claim, &changes(&claim, &location));
-        let text = match (claim.suggestion.clone(), claim.replacement.clone()) {
-            (Some(said), Some(text)) if !said.contains(text.trim()) => Some(format!("{said}\n\n{text}")),
-            (said, text) => said.or(text),
-        };
-        let finding = Finding { suggestion: text, ..self.finding(claim, location, evidence, verification) };
+        let suggestion = claim.suggestion.clone();
+        let finding = Finding { suggestion, ..self.finding(claim, location, evidence, verification) };
         WithheldFinding { finding, why: refused.why }
     }
 
@@ -214,11 +217,8 @@ impl<'a> ClaimVerifier<'a> {
             (full, reason) => full.or(reason),
         };
         let reason = reason.or_else(|| claim.severity.blocks().then(|| summary.as_str().to_owned()));
-        let evidence = if evidence.trim().is_empty() {
-            "(nothing was quoted)".to_owned()
-        } else {
-            truncate(evidence, MAX_EVIDENCE)
-        };
+        let evidence =
+            if evidence.trim().is_empty() { NOTHING_QUOTED.to_owned() } else { truncate(evidence, MAX_EVIDENCE) };
         Finding {
             id: FindingId::at(0),
             severity: claim.severity,
@@ -244,9 +244,13 @@ fn keeps(claimed: LineRange, claim: &Claim, found: &MatchedPlace) -> bool {
     same_side && in_hunk && (around || among) && claimed.end() - claimed.start() < MAX_LINES
 }
 
-/// True for more than an identifier: identifiers are mentioned for many reasons.
-fn is_code(piece: &str) -> bool {
-    piece.contains(['(', '=', '[', '<', '>', '+', '"', '\'', '{', '!', '&', '|', ' '])
+/// Says where the quoted code of an anchored finding is.
+fn anchored_in_words(stands: LineRange, anchor: LineRange) -> String {
+    let lines = if stands.start() == stands.end() { "line" } else { "lines" };
+    format!(
+        "The quoted code is on {lines} {stands}, unchanged; anchored at line {anchor}, the nearest changed line of the \
+         function."
+    )
 }
 
 /// The fields in which the final location differs from the claim.

@@ -135,10 +135,7 @@ pub(super) fn as_path(name: &str) -> FilePath {
     })
 }
 
-/// The placeholder path of a claim without a file.
-pub(super) fn unknown() -> FilePath {
-    FilePath::of_repo_path(&RepoPath::from_bytes(b"unknown"))
-}
+pub(super) use crate::finding::unknown_file as unknown;
 
 #[cfg(test)]
 mod tests {

@@ -48,8 +48,6 @@ pub(super) enum MatchQuality {
     Parts,
     /// The quote matches except for quotation marks, commas and the like, or omitted lines.
     Nearest,
-    /// There is no quote, but the claimed lines are in the change.
-    Place,
 }
 
 impl MatchQuality {
@@ -59,7 +57,6 @@ impl MatchQuality {
             Self::Whitespace => "whitespace",
             Self::Parts => "parts",
             Self::Nearest => "nearest",
-            Self::Place => "place",
         }
     }
 }
@@ -76,14 +73,25 @@ pub(super) struct MatchedPlace {
     pub(super) state: MatchQuality,
     /// The matched text.
     pub(super) text: String,
+    /// The unchanged lines where the quote stands, when it is anchored at a changed line of the same function.
+    pub(super) stands: Option<LineRange>,
+}
+
+/// A match in the context that was sent, outside of all hunks.
+pub(super) struct ContextMatch {
+    /// The lines of the new file.
+    pub(super) lines: LineRange,
+    pub(super) state: MatchQuality,
+    /// The matched text.
+    pub(super) text: String,
 }
 
 /// The result of searching a quote in a file.
 pub(super) enum QuoteMatch {
     /// Found in the change.
     Here(MatchedPlace),
-    /// Found in the context that was sent, on these lines of the new file.
-    Outside(LineRange),
+    /// Found in the context that was sent.
+    Outside(ContextMatch),
     /// Not found.
     Nowhere,
 }
@@ -127,7 +135,9 @@ pub(super) fn find_quote(texts: &SearchTexts<'_>, file: usize, evidence: &str, c
             let rows = text.file(file);
             let near = near(text, file, reading, claimed);
             let (i, j) = *text.find(&quote, rows, near).0.first()?;
-            LineRange::new(text.rows[i].number, text.rows[j].number)
+            let lines = LineRange::new(text.rows[i].number, text.rows[j].number)?;
+            let (state, text) = compared(text, &(i..=j), form, reading);
+            Some(ContextMatch { lines, state, text })
         })
     });
     outside.map_or(QuoteMatch::Nowhere, QuoteMatch::Outside)
@@ -390,20 +400,30 @@ pub(super) fn hunk_lines(texts: &SearchTexts<'_>, side: Side, group: u32) -> Opt
 
 impl Candidate {
     fn found(self, texts: &SearchTexts<'_>, order: Order, form: Form, reading: &QuoteVariant) -> MatchedPlace {
-        let text = texts.get(order, form);
-        let raw: Vec<String> = text.rows[self.rows.clone()]
-            .iter()
-            .map(|row| String::from_utf8_lossy(row.text).trim_end().to_owned())
-            .filter(|line| !line.trim().is_empty())
-            .collect();
-        let raw = raw.join("\n");
-        let quoted: Vec<&str> = reading.text.lines().map(str::trim_end).collect();
-        let state = match form {
-            Form::Tight if visible(&raw).contains(visible(quoted.join("\n").trim()).as_ref()) => MatchQuality::Exact,
-            Form::Tight => MatchQuality::Whitespace,
-            Form::Loose => MatchQuality::Nearest,
-        };
+        let (state, text) = compared(texts.get(order, form), &self.rows, form, reading);
         let Self { file, side, lines, hunk, .. } = self;
-        MatchedPlace { file, side, lines, hunk, state, text: raw }
+        MatchedPlace { file, side, lines, hunk, state, text, stands: None }
     }
+}
+
+/// The text of matched rows, and how well the quote matches it.
+fn compared(
+    text: &SearchText<'_>,
+    rows: &RangeInclusive<usize>,
+    form: Form,
+    reading: &QuoteVariant,
+) -> (MatchQuality, String) {
+    let raw: Vec<String> = text.rows[rows.clone()]
+        .iter()
+        .map(|row| String::from_utf8_lossy(row.text).trim_end().to_owned())
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let raw = raw.join("\n");
+    let quoted: Vec<&str> = reading.text.lines().map(str::trim_end).collect();
+    let state = match form {
+        Form::Tight if visible(&raw).contains(visible(quoted.join("\n").trim()).as_ref()) => MatchQuality::Exact,
+        Form::Tight => MatchQuality::Whitespace,
+        Form::Loose => MatchQuality::Nearest,
+    };
+    (state, raw)
 }

@@ -71,13 +71,6 @@ pub(super) fn parts(text: &str) -> Vec<String> {
     parts
 }
 
-/// Code between backticks in prose.
-pub(super) fn in_backticks(prose: &str) -> impl Iterator<Item = &str> {
-    const MAX_PIECES: usize = 16;
-    let pieces = head(prose).split('`').enumerate().filter(|(index, _)| index % 2 == 1).map(|(_, piece)| piece);
-    pieces.filter(|piece| !piece.trim().is_empty()).take(MAX_PIECES)
-}
-
 /// Strips a code fence or backticks around the whole text.
 pub(super) fn without_fence(text: &str) -> &str {
     let trimmed = text.trim_matches(['\n', '\r']);
@@ -167,6 +160,9 @@ fn without_numbers<'a>(lines: &[&'a str]) -> Option<Numbered<'a>> {
 /// marker, and whether the prefix is unambiguous.
 fn without_number(line: &str) -> Option<(Option<u32>, &str, bool)> {
     let indented = line.trim_start();
+    // `*43+code`: the line changed since the last review.
+    let unmarked = indented.strip_prefix('*').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let indented = unmarked.unwrap_or(indented);
     let named = indented.strip_prefix(['L', 'l']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let rest = named.unwrap_or(indented);
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -210,6 +206,7 @@ mod tests {
             "42 fn f() {\n43+    g();",
             "=== modified, Rust: a.rs\n@@ -41 +42 @@\n42+fn f() {\n43+    g(); [cut: 9 of 900 bytes]",
             "42|fn f() {\n43|    g();",
+            "42 fn f() {\n*43+    g();",
             "```rust\nfn f() {\n    g();\n```",
             "````\nfn f() {\n    g();\n````",
             "+fn f() {\n+    g();",

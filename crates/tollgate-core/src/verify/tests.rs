@@ -63,6 +63,7 @@ fn claim(file: &str, lines: &str, evidence: &str) -> Claim {
         title: "something is wrong".to_owned(),
         reason: None,
         evidence: Some(evidence.to_owned()).filter(|evidence| !evidence.is_empty()),
+        quotes: Vec::new(),
         suggestion: None,
         replacement: None,
     }
@@ -77,10 +78,18 @@ fn around(file: usize) -> &'static [(u32, String)] {
     if file == 0 { &AROUND } else { &[] }
 }
 
+/// `login` with its decorator.
+fn functions(file: usize) -> Vec<LineRange> {
+    if file == 0 { vec![LineRange::new(9, 16).unwrap()] } else { Vec::new() }
+}
+
 fn verified(claims: Vec<Claim>, sent: &dyn Fn(usize, usize) -> bool) -> Verified {
     let (files, refused) = diff::parse(CHANGE.as_bytes().to_vec());
     assert_eq!(refused, []);
-    verify(claims, &ShownChange { files: &files, sent, around: &|file| around(file), reviewer: "model" })
+    verify(
+        claims,
+        &ShownChange { files: &files, sent, around: &|file| around(file), functions: &functions, reviewer: "model" },
+    )
 }
 
 fn said(finding: &Finding) -> String {
@@ -152,7 +161,13 @@ fn a_number_that_may_be_code_must_be_the_lines_own() {
 fn invisible_characters_match_as_the_escapes_that_were_sent() {
     let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,0 +1,2 @@\n+if admin\u{202e} { check() }\r\n+x\r\n";
     let files = diff::parse(text.as_bytes().to_vec()).0;
-    let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+    let shown = ShownChange {
+        files: &files,
+        sent: &|_, _| true,
+        around: &|_| &[],
+        functions: &|_| Vec::new(),
+        reviewer: "model",
+    };
     for quote in ["if admin\\u{202e} { check() }", "if admin\u{202e} { check() }"] {
         let verified = verify(vec![claim("a", "2", quote)], &shown);
         assert_eq!(verified.findings.iter().map(said).collect::<Vec<_>>(), ["a:1 exact [line]"], "{quote}");
@@ -190,7 +205,13 @@ fn half_a_name_at_the_end_of_a_long_quote_is_another_name() {
     let line = words.join(" + ");
     let text = format!("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,0 +1,1 @@\n+{line}\n");
     let files = diff::parse(text.into_bytes()).0;
-    let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+    let shown = ShownChange {
+        files: &files,
+        sent: &|_, _| true,
+        around: &|_| &[],
+        functions: &|_| Vec::new(),
+        reviewer: "model",
+    };
     let n_found = |quote: &str| verify(vec![claim("a", "1", quote)], &shown).findings.len();
     assert_eq!((n_found(&line), n_found(&line[..line.len() - 1])), (1, 0));
 }
@@ -236,6 +257,18 @@ fn context_around_the_hunks_is_outside_the_change() {
 }
 
 #[test]
+fn an_unchanged_line_of_a_function_that_the_change_touches_is_anchored_at_its_nearest_changed_line() {
+    check(PY, "9", "@audited(True)", "src/auth.py:11 exact [line]");
+    let verified = verified(vec![claim(PY, "9", "@audited(True)")], &|_, _| true);
+    let finding = &verified.findings[0];
+    assert_eq!(finding.evidence, "@audited(True)");
+    assert_eq!(finding.extra[VERIFICATION]["anchored"], serde_json::json!({ "line_start": 9, "line_end": 9 }));
+    let said = "something is wrong\n\nThe quoted code is on line 9, unchanged; anchored at line 11, the nearest changed \
+                line of the function.";
+    assert_eq!(finding.reason.as_deref(), Some(said));
+}
+
+#[test]
 fn a_distinctive_quote_of_another_file_moves_there() {
     check("gone.c", "3", "rows = db.execute(query)", "src/auth.py:12 exact [file,line]");
     check("", "", "rows = db.execute(query)", "src/auth.py:12 exact [file,line]");
@@ -253,32 +286,28 @@ fn a_claim_about_a_file_outside_the_change_is_unverified() {
 }
 
 #[test]
-fn without_a_quote_the_claimed_lines_decide() {
-    check(PY, "12", "", "src/auth.py:12 place");
-    check(PY, "12-300", "", "src/auth.py:12-16 place [line]");
-    check(PY, "8-12", "", "src/auth.py:10-12 place [line]");
-    check(PY, "19", "", "src/auth.py:14 place [line]");
-    check(PY, "39", "", "src/auth.py:43 place [line]");
-    check(PY, "25", "", "unverified: not verified: it quotes nothing, and line 25 is not in the change");
-    check(PY, "25-30", "", "unverified: not verified: it quotes nothing, and lines 25-30 are not in the change");
-    check(PY, "", "", "unverified: not verified: it quotes nothing and names no line");
-    check("gone.c", "1", "", "gone.c:1 LEFT place [side]");
-    check_claim(Claim { side: Some(Side::Left), ..claim(PY, "12", "") }, "src/auth.py:12 LEFT place");
+fn a_claim_without_a_quote_is_unverified_at_every_line() {
+    for lines in ["12", "12-300", "8-12", "19", "39", "25", "25-30", ""] {
+        check(PY, lines, "", "unverified: not verified: it quotes no code");
+    }
+    for blank in [" ", "\n\t\n", "```\n```", "\u{feff}", "``", "`", "\u{200b}"] {
+        let verified = verified(vec![claim(PY, "12", blank)], &|_, _| true);
+        assert_eq!(verified.findings, [], "{blank:?}");
+    }
+    check("gone.c", "1", "", "unverified: not verified: it quotes no code");
+    let held = &verified(vec![claim(PY, "12", "")], &|_, _| true).withheld[0].finding;
+    assert_eq!(held.evidence, NOTHING_QUOTED);
 }
 
 #[test]
-fn the_evidence_of_claimed_lines_is_their_text() {
-    let verified = verified(vec![claim(PY, "12-13", "")], &|_, _| true);
-    assert_eq!(verified.findings[0].evidence, "    rows = db.execute(query)\n    if len(rows) <= 1:");
-}
-
-#[test]
-fn code_that_is_mentioned_near_the_line_counts_as_a_quote() {
-    let mentions = |title: &str, lines: &str| Claim { title: title.to_owned(), ..claim(PY, lines, "") };
-    check_claim(mentions("`db.execute(query)` is unsafe", "11"), "src/auth.py:12 exact [line]");
-    check_claim(mentions("`rows = db.execute(query)` is unsafe", ""), "src/auth.py:12 exact [line]");
-    check_claim(mentions("`db.execute(query)` is unsafe", "43"), "src/auth.py:43 place");
-    check_claim(mentions("`frobnicate(x)` is unsafe", "11"), "src/auth.py:11 place");
+fn code_that_prose_quotes_in_backticks_counts_as_a_quote() {
+    let quotes = |piece: &str, lines: &str| Claim { quotes: vec![piece.to_owned()], ..claim(PY, lines, "") };
+    check_claim(quotes("db.execute(query)", "11"), "src/auth.py:12 exact [line]");
+    check_claim(quotes("rows = db.execute(query)", ""), "src/auth.py:12 exact [line]");
+    check_claim(quotes("db.execute(query)", "43"), "unverified: not verified: it quotes no code");
+    check_claim(quotes("frobnicate(x)", "11"), "unverified: not verified: it quotes no code");
+    let verified = verified(vec![quotes("db.execute(query)", "11")], &|_, _| true);
+    assert_eq!(verified.findings[0].evidence, "db.execute(query)");
 }
 
 #[test]
@@ -291,7 +320,7 @@ fn a_claim_about_a_hunk_that_was_not_sent_is_unverified() {
         why,
         [
             "not verified: its evidence is not in the part of the change that was sent",
-            "not verified: it quotes nothing, and line 12 is not in the part of the change that was sent",
+            "not verified: it quotes no code",
         ]
     );
 }
@@ -299,7 +328,8 @@ fn a_claim_about_a_hunk_that_was_not_sent_is_unverified() {
 #[test]
 fn a_blocker_without_a_reason_gets_one_and_a_long_title_is_kept_whole() {
     let long = "the query is built from what the user typed, which lets anybody read the whole table of users";
-    let claims = vec![claim(PY, "12", ""), Claim { title: long.to_owned(), ..claim(PY, "12", "") }];
+    let quoted = || claim(PY, "12", "rows = db.execute(query)");
+    let claims = vec![quoted(), Claim { title: long.to_owned(), ..quoted() }];
     let verified = verified(claims, &|_, _| true);
     let [first, second] = &verified.findings[..] else { panic!("{verified:?}") };
     assert_eq!(first.reason.as_deref(), Some("something is wrong"));
@@ -314,7 +344,7 @@ fn check_fix(lines: &str, evidence: &str, replacement: &str, expected: Option<(&
     let finding = &verified.findings[0];
     let fix = finding.fix.as_ref().map(|fix| (fix.lines.to_string(), fix.replacement.clone()));
     assert_eq!(fix.as_ref().map(|(lines, text)| (lines.as_str(), text.as_str())), expected);
-    assert!(finding.suggestion.is_some());
+    assert_eq!(finding.suggestion.is_some(), expected.is_some(), "a refused fix is not shown as a suggestion");
 }
 
 #[test]
@@ -323,9 +353,8 @@ fn a_replacement_is_a_fix_only_where_it_applies() {
     let there = Some(("12", "    rows = db.execute(query, [user])"));
     check_fix("12", "rows = db.execute(query)", safe, there);
     check_fix("99", "rows = db.execute(query)", safe, there);
-    check_fix("12", "", safe, there);
     check_fix("90-95", "rows = db.execute(query)", safe, None);
-    check_fix("12", "", "    rows = db.execute(query)", None);
+    check_fix("12", "rows = db.execute(query)", "    rows = db.execute(query)", None);
     check_fix("11", "if user is None:", "if not user:", None);
 }
 
@@ -334,7 +363,13 @@ fn of_several_matches_the_nearest_changed_one_wins() {
     let text = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,4 +1,6 @@\n+save(item)\n x\n x\n save(item)\n x\n+save(item)\n\
                 @@ -50,2 +52,3 @@\n-save(item)\n x\n+y\n+save(item)\n";
     let files = diff::parse(text.as_bytes().to_vec()).0;
-    let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+    let shown = ShownChange {
+        files: &files,
+        sent: &|_, _| true,
+        around: &|_| &[],
+        functions: &|_| Vec::new(),
+        reviewer: "model",
+    };
     for (lines, side, expected) in [
         ("1", None, "a:1 exact"),
         ("5", None, "a:6 exact [line]"),
@@ -361,7 +396,13 @@ fn large(n_lines: usize) -> Vec<FileDiff> {
 fn the_work_for_a_claim_does_not_grow_with_the_change() {
     let work = |n_lines: usize| {
         let files = large(n_lines);
-        let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|_| &[], reviewer: "model" };
+        let shown = ShownChange {
+            files: &files,
+            sent: &|_, _| true,
+            around: &|_| &[],
+            functions: &|_| Vec::new(),
+            reviewer: "model",
+        };
         // Each part of the last three occurs, but the whole does not.
         let (many, endless) = (["same(line);\n"; 38].concat(), ["same(line);\n"; 500].concat());
         let (many, endless) = (format!("{many}invented(value);"), format!("{endless}invented(value);"));
@@ -459,7 +500,7 @@ proptest! {
     ) {
         let text = format!("diff --git a/gone.c b/gone.c\n--- a/gone.c\n+++ b/gone.c\n{}\n", body.join("\n"));
         let (files, _) = diff::parse(text.into_bytes());
-        let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|file| around(file), reviewer: "model" };
+        let shown = ShownChange { files: &files, sent: &|_, _| true, around: &|file| around(file), functions: &functions, reviewer: "model" };
         let n_claims = claims.len();
         let verified = verify(claims, &shown);
         prop_assert_eq!(verified.findings.len() + verified.withheld.len(), n_claims);

@@ -6,13 +6,14 @@
 mod criteria;
 mod cuts;
 mod growth;
+mod prior;
 mod written;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use tollgate_core::answer::{self, Answer, Claim, Decision, NoAnswer};
+use tollgate_core::answer::{self, Answer, Asks, Claim, Decision, NoAnswer};
 
 /// The samples by name.
 pub(crate) fn samples() -> BTreeMap<String, String> {
@@ -95,7 +96,7 @@ fn every_sample_is_parsed_as_expected() {
 
 #[test]
 fn a_repeated_schema_is_not_an_answer() {
-    let schema = answer::schema();
+    let schema = answer::schema(Asks::default());
     for text in [schema.to_string(), format!("{schema:#}"), format!("Here it is:\n```json\n{schema:#}\n```\n")] {
         assert!(matches!(answer::read(&text), Err(NoAnswer::Unparsable(_))), "{text}");
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Category, Finding, FindingId, Fix, LineRange, Location, Origin, Severity, Side, Summary};
 use tollgate_core::path::FilePath;
-use tollgate_core::review::{Review, Withheld, WithheldFinding};
+use tollgate_core::review::{Doubt, DoubtKind, Review, Suppressor, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 
 /// Fragments that are special in one of the formats.
@@ -166,9 +166,19 @@ pub(crate) fn finding() -> impl Strategy<Value = Finding> {
     })
 }
 
+fn suppressor() -> impl Strategy<Value = Suppressor> {
+    let dismissal = (of(text()), of(text()), proptest::bool::ANY);
+    prop_oneof![
+        Just(Suppressor::Comment),
+        Just(Suppressor::Configuration),
+        dismissal.prop_map(|(who, at, everywhere)| Suppressor::Dismissal { who, at, everywhere }),
+        Just(Suppressor::Tool),
+    ]
+}
+
 fn withheld() -> impl Strategy<Value = WithheldFinding> {
     let why = prop_oneof![
-        (text(), of(text())).prop_map(|(by, reason)| Withheld::Suppressed { by, reason }),
+        (text(), of(text()), suppressor()).prop_map(|(by, reason, kind)| Withheld::Suppressed { by, reason, kind }),
         Just(Withheld::OutsideChange),
         text().prop_map(Withheld::Unverified),
         Just(Withheld::BelowFloor),
@@ -177,6 +187,11 @@ fn withheld() -> impl Strategy<Value = WithheldFinding> {
         (0_usize..9, 0_usize..9).prop_map(|(voices, needed)| Withheld::NoConsensus { voices, needed }),
     ];
     (finding(), why).prop_map(|(finding, why)| WithheldFinding { finding, why })
+}
+
+fn doubt() -> impl Strategy<Value = Doubt> {
+    let doubt = (select(&DoubtKind::ALL[..]), text(), text());
+    doubt.prop_map(|(kind, reviewer, reason)| Doubt { kind, reviewer, reason })
 }
 
 fn coverage() -> impl Strategy<Value = Coverage> {
@@ -192,11 +207,11 @@ fn coverage() -> impl Strategy<Value = Coverage> {
 /// Any valid review.
 pub(crate) fn review() -> impl Strategy<Value = Review> {
     let shas = prop_oneof!["[0-9a-f]{40}", "[0-9a-f]{64}"].prop_map(|text| Sha::parse(&text).unwrap());
-    let lists = (vec(path(), 0..4), vec(finding(), 0..4), vec(withheld(), 0..2));
+    let lists = (vec(path(), 0..4), vec(finding(), 0..4), vec(withheld(), 0..2), vec(doubt(), 0..2));
     let texts = (of(text()), of(text()), of(text()));
     (shas, lists, texts, of(coverage()), any::<bool>(), extra()).prop_map(
         |(sha, lists, texts, coverage, re_review_required, extra)| {
-            let (files_reviewed, mut findings, withheld) = lists;
+            let (files_reviewed, mut findings, withheld, doubts) = lists;
             for (index, finding) in findings.iter_mut().enumerate() {
                 finding.id = FindingId::at(index);
             }
@@ -210,6 +225,7 @@ pub(crate) fn review() -> impl Strategy<Value = Review> {
                 findings,
                 withheld,
                 coverage,
+                doubts,
                 re_review_required,
                 notes,
                 extra,

@@ -32,7 +32,7 @@ fn blockers_come_first_and_text_is_escaped() {
     ::error file=a%2Cb%3Ac%25.rs,line=3,endLine=5,title=High/Logic%3A 100%25 wrong%3A a%2C b::one%0Atwo%0A::error::fake %250A \u{1b}[1m
     ::warning file=b.rs,title=Medium/Logic%3A Check removed::Check removed%0A(removed, was line 7)%0A[guard]
     ::notice file=c.rs,line=1,endLine=1,title=Nit/Logic%3A Name::Name
-    ::warning title=Part of the change was not reviewed::d.rs:4: slow
+    ::warning title=The review is not complete::d.rs:4: slow
     "#);
 }
 

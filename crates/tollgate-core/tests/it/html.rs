@@ -66,8 +66,8 @@ fn a_finding_stands_under_its_line() {
     finding.fix = Some(Fix { lines: LineRange::line(2), replacement: "let x = best(1);".to_owned() });
     finding.origin.rule = Some("no-new".to_owned());
     insta::assert_snapshot!(shown(&page(vec![finding], DIFF)), @"
-    ✖ Changes requested
-    One finding must be fixed before merging.
+    ✖ Needs changes
+    1 major finding must be fixed before merging
     1 High
     Findings
     HighUses newa.rs:2

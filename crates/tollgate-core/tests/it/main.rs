@@ -6,6 +6,7 @@ mod answer;
 mod arbitrary;
 mod carry_over;
 mod github;
+mod head_state;
 mod html;
 mod input;
 mod json;

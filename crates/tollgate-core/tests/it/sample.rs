@@ -31,6 +31,7 @@ pub(crate) fn clean() -> Review {
         findings: Vec::new(),
         withheld: Vec::new(),
         coverage: None,
+        doubts: Vec::new(),
         re_review_required: false,
         notes: None,
         extra: serde_json::Map::new(),

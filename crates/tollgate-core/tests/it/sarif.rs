@@ -9,7 +9,7 @@ use tollgate_core::finding::{Category, Fix, LineRange, Severity};
 use tollgate_core::path::FilePath;
 use tollgate_core::report::sarif::{self, Options};
 use tollgate_core::report::{Read, Strictness};
-use tollgate_core::review::{Review, Withheld, WithheldFinding};
+use tollgate_core::review::{Review, Suppressor, Withheld, WithheldFinding};
 
 use crate::arbitrary;
 use crate::sample;
@@ -89,7 +89,8 @@ fn a_review_is_written_for_code_scanning() {
     finding.origin.rule_url = Some("https://example.org/sql".to_owned());
     finding.fix = Some(Fix { lines: LineRange::new(2, 3).unwrap(), replacement: String::new() });
     let mut review = sample::with(vec![finding]);
-    let why = Withheld::Suppressed { by: "tollgate:ignore at line 9".to_owned(), reason: Some("a test".to_owned()) };
+    let by = "tollgate:ignore at line 9".to_owned();
+    let why = Withheld::Suppressed { by, reason: Some("a test".to_owned()), kind: Suppressor::Comment };
     review.withheld.push(WithheldFinding { finding: sample::finding(Severity::Low, "b.rs:9", "Quiet"), why });
     let hunk = |status| CoveredHunk { file: FilePath::parse("c.rs").unwrap(), lines: Some(LineRange::line(1)), status };
     review.coverage = Some(Coverage {
@@ -330,7 +331,7 @@ fn results_of_any_tool_are_read() {
     Low/Logic sub dir/q.c:1 Mild
     Medium/Logic a.c:2 Default
     Medium/Logic a.c:4 Not quiet
-    (Suppressed { by: "inSource suppression in Linter", reason: Some("why") }) Medium/Logic a.c:3 Quiet
+    (Suppressed { by: "inSource suppression in Linter", reason: Some("why"), kind: Tool }) Medium/Logic a.c:3 Quiet
     /runs/0/results/7: this result names no file and was left out (no-location), found Linter: X: Nowhere
     "#);
 }

@@ -4,9 +4,11 @@
 //! PATH LANG LC_*           as they are here
 //! HOME                     an empty one for a reviewer with a key, else the user's, where the agent is logged in
 //! TMPDIR TERM NO_COLOR     ours
+//! TOLLGATE_AGENT           ours: the commands of an agent may only propose dismissals
 //! HTTPS_PROXY, SSL_CERT_FILE …
 //! CARGO_HOME, GOPATH …     tool locations, for implementers
 //! ANTHROPIC_API_KEY        the one key
+//! ANTHROPIC_BASE_URL       the address of its service
 //! variables of the preset, and variables that the user lists
 //! ```
 //!
@@ -19,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use super::scratch_folder::ScratchFolder;
 use super::{Agent, Program};
+use crate::process::guard::AGENT_VARIABLE;
 
 /// Variables that are passed on when they are set.
 const HANDED_ON: &[&str] = &[
@@ -115,6 +118,11 @@ pub(super) fn build(
             }
         }
     }
+    for name in address_variables(agent) {
+        if let Some(value) = look_up(name).filter(|_| role != Role::Hook) {
+            set(name, value);
+        }
+    }
     for (name, value) in of_preset {
         set(&name, value.into());
     }
@@ -129,6 +137,7 @@ pub(super) fn build(
     set("TMPDIR", area.tmp().into());
     set("TERM", "dumb".into());
     set("NO_COLOR", "1".into());
+    set(AGENT_VARIABLE, "1".into());
     if writes {
         // There is no terminal to type a password or a commit message.
         set("GIT_TERMINAL_PROMPT", "0".into());
@@ -141,6 +150,14 @@ pub(super) fn build(
 fn homes(agent: &Agent) -> &'static [&'static str] {
     match &agent.program {
         Program::Preset(preset) => preset.homes(),
+        Program::Command(_) => &[],
+    }
+}
+
+/// Variables with the address of the agent's service.
+fn address_variables(agent: &Agent) -> &'static [&'static str] {
+    match &agent.program {
+        Program::Preset(preset) => preset.address_variables(),
         Program::Command(_) => &[],
     }
 }
@@ -199,6 +216,7 @@ mod tests {
             "OPENAI_API_KEY" => "canary-3",
             "SSH_AUTH_SOCK" => "/run/agent",
             "MY_TOKEN" => "mine-and-wanted",
+            "ANTHROPIC_BASE_URL" => "https://gateway.example",
             _ => return None,
         };
         Some(value.into())
@@ -223,7 +241,7 @@ mod tests {
     fn without_a_key_the_agent_gets_the_home_it_is_logged_in_at_and_no_key_of_others() {
         insta::assert_snapshot!(
             names(&Agent::preset(Preset::Codex)),
-            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/srv/me CODEX_HOME=/srv/me/codex OF_PRESET=1 TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1"
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/srv/me CODEX_HOME=/srv/me/codex OF_PRESET=1 TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 TOLLGATE_AGENT=1"
         );
     }
 
@@ -234,8 +252,22 @@ mod tests {
         agent.environment = vec!["MY_TOKEN".to_owned(), "NOT_SET".to_owned()];
         insta::assert_snapshot!(
             names(&agent),
-            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=AREA/home OF_PRESET=1 MY_TOKEN=mine-and-wanted CODEX_API_KEY=sk-given TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1"
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=AREA/home OF_PRESET=1 MY_TOKEN=mine-and-wanted CODEX_API_KEY=sk-given TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 TOLLGATE_AGENT=1"
         );
+    }
+
+    // Issue 17: an agent asked the public service although the user has a gateway.
+    #[test]
+    fn the_address_of_the_service_is_passed_on_to_the_agents_that_read_it() {
+        for (preset, expected) in [(Preset::Claude, true), (Preset::Aider, true), (Preset::Codex, false)] {
+            let agent = Agent::preset(preset);
+            let has = |role| names_for(role, &agent).contains(" ANTHROPIC_BASE_URL=https://gateway.example ");
+            assert_eq!(
+                [Role::Reviewer, Role::Implementer, Role::Hook].map(has),
+                [expected, expected, false],
+                "{preset:?}"
+            );
+        }
     }
 
     #[test]
@@ -245,11 +277,11 @@ mod tests {
         agent.environment = vec!["MY_TOKEN".to_owned()];
         insta::assert_snapshot!(
             names_for(Role::Implementer, &agent),
-            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/srv/me CARGO_HOME=/srv/me/cargo CODEX_HOME=/srv/me/codex OF_PRESET=1 MY_TOKEN=mine-and-wanted CODEX_API_KEY=sk-given TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=true"
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/srv/me CARGO_HOME=/srv/me/cargo CODEX_HOME=/srv/me/codex OF_PRESET=1 MY_TOKEN=mine-and-wanted CODEX_API_KEY=sk-given TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 TOLLGATE_AGENT=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=true"
         );
         insta::assert_snapshot!(
             names_for(Role::Hook, &agent),
-            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/srv/me CARGO_HOME=/srv/me/cargo CODEX_HOME=/srv/me/codex OF_PRESET=1 MY_TOKEN=mine-and-wanted TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=true"
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/srv/me CARGO_HOME=/srv/me/cargo CODEX_HOME=/srv/me/codex OF_PRESET=1 MY_TOKEN=mine-and-wanted TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 TOLLGATE_AGENT=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=true"
         );
     }
 

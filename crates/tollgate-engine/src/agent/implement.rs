@@ -7,7 +7,7 @@
 //! Before the agent starts, the process mark of the run is handed out to be stored: after a crash of this program,
 //! `end_survivors` kills the processes that are left.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,10 @@ pub struct Implement<'a> {
     pub folder: &'a Path,
     /// The prompt.
     pub prompt: &'a str,
+    /// The session to continue, for an agent that has sessions.
+    pub session: Option<&'a str>,
+    /// Images that the prompt names, which may lie outside of the folder.
+    pub images: &'a [PathBuf],
     /// Its resource limits.
     pub limits: ImplementLimits,
     /// This program, which guards it.

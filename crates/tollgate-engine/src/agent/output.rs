@@ -65,8 +65,8 @@ impl OutputEvent<'_> {
     /// The progress event for this output.
     pub(crate) fn heard(&self) -> Option<CallProgress> {
         match self {
-            Self::Bytes(bytes) => Some(CallProgress::Answer(bytes.len())),
-            Self::Text(text) => Some(CallProgress::Answer(text.len())),
+            Self::Bytes(bytes) => Some(CallProgress::Answer(String::from_utf8_lossy(bytes).into_owned())),
+            Self::Text(text) => Some(CallProgress::Answer((*text).to_owned())),
             Self::End => None,
             Self::Thinking => Some(CallProgress::Working("thinking".to_owned())),
             Self::Tool { name, .. } => Some(CallProgress::Working(tool_name(name))),
@@ -254,7 +254,10 @@ impl Reader {
 
 /// Parses a text that is a JSON object.
 fn object(text: &str) -> Option<Value> {
-    serde_json::from_str(text).ok().filter(Value::is_object)
+    // With a duplicate key the text can be read in two ways; the tolerant reader notices that.
+    let document =
+        tollgate_core::json::parse(text.as_bytes()).ok().filter(|document| document.duplicate_keys.is_empty())?;
+    Some(document.value).filter(Value::is_object)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+pub(crate) mod codex_provider;
 pub(crate) mod implementer;
 pub(crate) mod reviewer;
 
@@ -129,6 +130,17 @@ impl Preset {
         }
     }
 
+    /// Variables with the address of the service, which the agent reads. Codex has its own ([`codex_provider`]); the others
+    /// have it in their configuration.
+    pub(super) fn address_variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &["ANTHROPIC_BASE_URL"],
+            Self::Gemini => &["GOOGLE_GEMINI_BASE_URL"],
+            Self::Aider => &["ANTHROPIC_BASE_URL", "OLLAMA_API_BASE", "OPENAI_API_BASE"],
+            Self::Codex | Self::CursorAgent | Self::OpenCode => &[],
+        }
+    }
+
     /// How to install the program.
     pub(crate) fn how_to_install(self) -> &'static str {
         match self {
@@ -179,6 +191,11 @@ impl Preset {
     /// The option that names the model.
     fn model_option(self) -> &'static str {
         if matches!(self, Self::Codex | Self::Gemini | Self::OpenCode) { "-m" } else { "--model" }
+    }
+
+    /// True when the agent stores its sessions and can continue one.
+    pub(crate) fn has_sessions(self) -> bool {
+        self != Self::Aider
     }
 
     /// True when the prompt is standard input.

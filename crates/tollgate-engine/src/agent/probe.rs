@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_core::visible::visible;
 
+use super::preset::codex_provider::CodexProvider;
 use super::scratch_folder::ScratchFolder;
 use super::{Agent, Preset, Program};
 use crate::process::{Group, guard, pipes};
@@ -98,7 +99,9 @@ fn run_for_version(program: &Path) -> std::io::Result<Option<String>> {
 /// How to log in, when the agent has no key and no credentials.
 fn log_in(agent: &Agent, preset: Preset, look_up: &dyn Fn(&str) -> Option<PathBuf>) -> Option<String> {
     let has_key = agent.key.is_some() || preset.key_variables().iter().any(|name| hands_on(agent, name));
-    if has_key {
+    let variable = |name: &str| look_up(name).map(PathBuf::into_os_string);
+    let has_provider = || preset == Preset::Codex && CodexProvider::read(&variable).has_key(&variable);
+    if has_key || has_provider() {
         return None;
     }
     let home = look_up("HOME")?;

@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::environment::Role;
 use super::output::{NoAnswer, OutputEvent, Reader};
 use super::preset::Invocation;
+use super::preset::codex_provider::CodexProvider;
 use super::scratch_folder::{self, ScratchFolder};
-use super::{Agent, environment, explain};
+use super::{Agent, Preset, Program, environment, explain};
 use crate::call::{CallFailure, Reply};
 use crate::process::guard::{AgentExit, GuardArgs, GuardedProcess, ProcessMark, RUN_VARIABLE, end_survivors};
 use crate::redaction::Redactor;
@@ -60,12 +61,16 @@ pub(crate) struct Prepared {
 }
 
 /// Writes the input files of the agent.
-pub(crate) fn prepare(agent: &Agent, area: &ScratchFolder, setup: Setup) -> io::Result<Prepared> {
+pub(crate) fn prepare(agent: &Agent, area: &ScratchFolder, mut setup: Setup) -> io::Result<Prepared> {
     area.write("prompt", &setup.prompt)?;
     for (name, text) in &setup.invocation.files {
         area.write(name, text)?;
     }
     let look_up = |name: &str| std::env::var_os(name);
+    if agent.program == Program::Preset(Preset::Codex) && setup.role != Role::Hook {
+        let provider = CodexProvider::read(&look_up);
+        provider.apply(setup.role, agent.model.as_deref(), &mut setup.invocation, &look_up);
+    }
     let mut environment = environment::build(setup.role, agent, area, setup.invocation.environment, &look_up);
     let is_marked = setup.role != Role::Reviewer;
     if is_marked {

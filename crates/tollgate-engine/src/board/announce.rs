@@ -66,6 +66,7 @@ impl TransitionEvents<'_> {
                     outcome: iteration.outcome,
                     findings: &iteration.findings,
                     summary: &iteration.summary,
+                    unchecked: iteration.is_unchecked(),
                 }
             }
             Effect::ReviewApproved(next) => FeatureEvent::ReviewApproved { next },

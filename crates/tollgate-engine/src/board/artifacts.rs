@@ -52,8 +52,7 @@ impl Board {
     /// The Markdown text of a review.
     pub fn review_text(&self, project: i64, id: &FeatureId, number: u32) -> Result<String, Refused> {
         let (feature, row) = (self.feature(project, id)?, self.iteration(project, id, number)?);
-        let facts = &feature.facts;
-        let title = if facts.title.is_empty() { &facts.first_line } else { &facts.title };
+        let title = feature.facts.display_title();
         Ok(report::iteration::render(title, &row.iteration, self.settings().pipeline.rounds))
     }
 

@@ -16,13 +16,14 @@ use tollgate_core::suppress::Dismissal;
 use tollgate_core::visible::grouped;
 use tollgate_rules::text::mask;
 
-use super::work::boundary;
+use super::work::{self, boundary};
 use super::{Board, Part, Refused, announce};
 use crate::failure::Failure;
 use crate::history::{self, Export};
+use crate::party::Party;
 use crate::reviewer::recording::{self, RecordedExchange};
 use crate::store::board::{IterationRow, ProjectRow};
-use crate::store::{DismissalRow, Run};
+use crate::store::{DismissalRow, NewDismissal, Run};
 
 /// The maximum number of attempts shown, the last ones.
 const MAX_TRIES: usize = 3;
@@ -55,6 +56,21 @@ pub struct ReviewAttempt {
     pub problem: Option<String>,
 }
 
+/// A request to dismiss a finding of a review.
+#[derive(Debug, Clone)]
+pub struct DismissRequest<'a> {
+    /// The iteration of the review.
+    pub iteration: u32,
+    /// The id of the finding in it, e.g. `F003`.
+    pub finding: &'a str,
+    /// The reason.
+    pub reason: &'a str,
+    /// The party that asks; the dismissal of an agent is only proposed.
+    pub party: Party,
+    /// True when it is to hold for the whole repository, not only for the feature.
+    pub everywhere: bool,
+}
+
 impl Board {
     /// The stored run of a review; `None` for a failed or empty one.
     pub fn run_of(&self, project: i64, id: &FeatureId, number: u32) -> Result<Option<Run>, Refused> {
@@ -72,37 +88,78 @@ impl Board {
         Ok(Audit { tries, n_older })
     }
 
-    /// The dismissals of a project, oldest first.
+    /// The dismissals of a project, oldest first, then the ones that agents propose.
     pub fn dismissals(&self, project: i64) -> Result<Vec<DismissalRow>, Refused> {
-        let project = self.project(project)?;
-        Ok(self.database().dismissals(&repository(&project))?)
+        let repository = repository(&self.project(project)?);
+        let mut rows = self.database().dismissals(&repository)?;
+        rows.extend(self.database().proposals(&repository)?);
+        Ok(rows)
     }
 
-    /// Dismisses a finding for as long as its code stays the same.
-    pub fn dismiss(
+    /// The dismissals that hold for a feature, and the ones that agents propose for it.
+    pub fn dismissals_of(&self, project: i64, id: &FeatureId) -> Result<Vec<DismissalRow>, Refused> {
+        let subject = work::subject(&self.project(project)?, id);
+        Ok(self.dismissals(project)?.into_iter().filter(|row| row.is_for(&subject.name)).collect())
+    }
+
+    /// Dismisses a finding for as long as its code stays the same. The dismissal of an agent is only proposed.
+    pub fn dismiss(&self, project: i64, id: &FeatureId, request: &DismissRequest<'_>) -> Result<DismissalRow, Refused> {
+        let row = self.iteration(project, id, request.iteration)?;
+        let remark = find(&row, request.finding).ok_or_else(|| Refused::NoFinding(request.finding.to_owned()))?;
+        let dismissal = dismissal(remark, request.reason).map_err(Refused::Invalid)?;
+        self.store_dismissal(project, id, dismissal, &request.party, request.everywhere)
+    }
+
+    /// Confirms the dismissal of a finding that an agent proposed.
+    pub fn confirm(
         &self,
         project: i64,
         id: &FeatureId,
-        place: (u32, &str),
+        fingerprint: Fingerprint,
         who: &str,
-        reason: &str,
     ) -> Result<DismissalRow, Refused> {
-        let (number, finding) = place;
-        let row = self.iteration(project, id, number)?;
-        let remark = find(&row, finding).ok_or_else(|| Refused::NoFinding(finding.to_owned()))?;
-        let dismissal = dismissal(remark, reason.trim()).map_err(Refused::Invalid)?;
+        let proposals = self.dismissals_of(project, id)?.into_iter().filter(|row| row.is_proposal);
+        let mut named = proposals.filter(|row| row.dismissal.fingerprint == fingerprint);
+        let proposal = named.next().ok_or_else(|| no_proposal(fingerprint))?;
+        let everywhere = proposal.subject.is_none();
+        self.store_dismissal(project, id, proposal.dismissal, &Party::Person(who.to_owned()), everywhere)
+    }
+
+    /// Rejects the dismissal of a finding that an agent proposed.
+    pub fn reject_proposal(
+        &self,
+        project: i64,
+        id: &FeatureId,
+        fingerprint: Fingerprint,
+        who: &str,
+    ) -> Result<(), Refused> {
+        self.feature(project, id)?;
         let project = self.project(project)?;
-        let (now, events) = (self.now(), vec![self.changed(&project, id)]);
-        self.database().dismiss(&repository(&project), dismissal.clone(), who, now, events)?;
-        Ok(DismissalRow { dismissal, who: Some(who.to_owned()), made_ms: now })
+        let (subject, events) = (work::subject(&project, id), vec![self.changed(&project, id)]);
+        let was_there = self.database().reject_proposal(&subject, fingerprint, (who, self.now()), events)?;
+        if was_there { Ok(()) } else { Err(no_proposal(fingerprint)) }
+    }
+
+    fn store_dismissal(
+        &self,
+        project: i64,
+        id: &FeatureId,
+        dismissal: Dismissal,
+        party: &Party,
+        everywhere: bool,
+    ) -> Result<DismissalRow, Refused> {
+        let project = self.project(project)?;
+        let (subject, events) = (work::subject(&project, id), vec![self.changed(&project, id)]);
+        let new = NewDismissal { dismissal, party: party.clone(), subject, everywhere };
+        Ok(self.database().dismiss(new, self.now(), events)?)
     }
 
     /// Withdraws a dismissal; false when there is none.
     pub fn withdraw(&self, project: i64, id: &FeatureId, fingerprint: Fingerprint) -> Result<bool, Refused> {
         self.feature(project, id)?;
         let project = self.project(project)?;
-        let events = vec![self.changed(&project, id)];
-        Ok(self.database().withdraw(&repository(&project), fingerprint, self.now(), events)?)
+        let (subject, events) = (work::subject(&project, id), vec![self.changed(&project, id)]);
+        Ok(self.database().withdraw(&subject, fingerprint, self.now(), events)?)
     }
 
     /// Exports a review in a format.
@@ -127,7 +184,8 @@ impl Board {
         {
             return Err(Refused::NoFinding(finding.to_owned()));
         }
-        let dismissals = self.dismissals(project)?;
+        let mut dismissals = self.dismissals_of(project, id)?;
+        dismissals.retain(|row| !row.is_proposal);
         let is_wanted = |remark: &Remark| match finding {
             Some(finding) => is_called(remark, finding),
             None => !dismissals.iter().any(|row| is_dismissed(&row.dismissal, remark)),
@@ -147,17 +205,34 @@ impl Board {
         let text = |read: fn(&Document) -> Option<String>| document.as_ref().and_then(read).unwrap_or_default();
         let (description, spec) = (text(|document| Some(document.description())), text(Document::spec));
         let criteria = if finding.is_some() { Vec::new() } else { criteria::read(&description, &spec) };
-        let title = if feature.facts.title.is_empty() { &feature.facts.first_line } else { &feature.facts.title };
+        let title = feature.facts.display_title();
         let boundary = boundary();
         let (note, hook, prior_work) = (None, None, PriorWork::Nothing);
         let (description, spec) = (&*description, &*spec);
-        let task = Task { title, description, spec, criteria: &criteria, note, hook, prior_work, boundary: &boundary };
+        let images = document.as_ref().map(Document::image_paths).unwrap_or_default();
+        let task = Task {
+            title,
+            description,
+            spec,
+            criteria: &criteria,
+            // A person pastes this into a session in the project, where the agent reads the guidance itself.
+            context: &[],
+            images: &images,
+            note,
+            hook,
+            prior_work,
+            boundary: &boundary,
+        };
         Ok(agent_prompt::fix(&task, &History { reviews: &reviews, agent_output: "" }))
     }
 
     fn changed(&self, project: &ProjectRow, id: &FeatureId) -> crate::store::board::NewEvent {
         announce::event(project.id, &project.path.to_string_lossy(), id, &FeatureEvent::Changed)
     }
+}
+
+fn no_proposal(fingerprint: Fingerprint) -> Refused {
+    Refused::NoProposal(fingerprint.to_string())
 }
 
 /// True when a dismissal covers a remark and its current code.

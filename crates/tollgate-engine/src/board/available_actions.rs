@@ -12,11 +12,11 @@ impl Board {
         let row = self.feature(project, id)?;
         let project = self.project(project)?;
         if let Err(elsewhere) = self.check_here(&project) {
-            let rules = Rules { skip_tests: true, steps: Vec::new(), max_rounds: self.settings().pipeline.rounds };
+            let rules = Rules { max_rounds: self.settings().pipeline.rounds, ..Rules::default() };
             return Ok(refused(machine::available_actions(&row.state, &rules), &elsewhere.message));
         }
         let folder = self.folder(&project)?;
-        Ok(available_actions(&row.state, &self.rules(&folder, &row.document), row.broken.as_deref()))
+        Ok(available_actions(&row.state, &self.rules(&folder, &row.document, &row)?, row.broken.as_deref()))
     }
 
     /// The pipeline steps after the gate, in order, and the errors of their file.

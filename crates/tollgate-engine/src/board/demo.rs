@@ -121,7 +121,8 @@ impl Demo {
         let mut layer = Layer { source: "the demonstration".to_owned(), ..Layer::default() };
         let command = Some(vec!["sh".to_owned(), self.script().to_string_lossy().into_owned()]);
         layer.values.pipeline.agent = Some(AGENT.to_owned());
-        layer.values.reviewer.insert(AGENT.to_owned(), ReviewerPart { command, ..ReviewerPart::default() });
+        let part = ReviewerPart { command, reviews: Some(true), ..ReviewerPart::default() };
+        layer.values.reviewer.insert(AGENT.to_owned(), part);
         layer
     }
 
@@ -140,6 +141,8 @@ impl Demo {
 
 impl Board {
     /// The settings of a project, with its own file read at a commit, so that a change cannot affect its own review.
+    ///
+    /// Unless `review.reviewers` is set, the agent that implements features reviews them too, in its read-only role.
     pub(super) fn settings_as_of(
         &self,
         project: &ProjectRow,
@@ -151,10 +154,18 @@ impl Board {
             Blob::Missing => None,
             Blob::TooLarge(_) => return Err(bad_config(config::FILE_NAME, "the file is larger than 1 MiB")),
         };
-        match self.demo_of(project) {
-            Some(demo) => config::load_at(file, None, &[], demo.layer()),
-            None => self.home().settings_at(file),
+        let mut settings = match self.demo_of(project) {
+            Some(demo) => config::load_at(file, None, &[], demo.layer())?,
+            None => self.home().settings_at(file)?,
+        };
+        if !settings.chooses_reviewers
+            && let Some(agent) = self.implementer(project)?.filter(|agent| agent.part.can_review())
+        {
+            settings.reviewers.push(agent);
+            // One reviewer cannot agree with another.
+            settings.consensus = 1;
         }
+        Ok(settings)
     }
 
     /// The agent that implements the features of a project.

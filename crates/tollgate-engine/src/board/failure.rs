@@ -40,6 +40,29 @@ pub(super) fn not_an_agent(name: &str) -> Failure {
         .hint("Set `agent` in `[pipeline]` to an agent, as `claude` or `codex`, or to one with a `command`.")
 }
 
+/// The main checkout is not as it was before the agent started.
+pub(super) fn main_changed(project: &Path, changes: &[String]) -> Failure {
+    let message = format!("the main checkout changed while the agent ran: {}", changes.join(", "));
+    Failure::new(Kind::User, message).hint(format!(
+        "An agent may write only in its work tree. Undo in `{}` what is not yours, then retry: the work of the agent is \
+         kept, and it does not run again.",
+        project.display()
+    ))
+}
+
+/// A name that is not the name of a model.
+pub(super) fn bad_model(name: &str) -> Failure {
+    let name = name.escape_debug();
+    Failure::new(Kind::Config, format!("the model `{name}` cannot be used: it is not the name of a model"))
+        .hint("Give the feature another `model`, or none; `pipeline.review_model` sets that of reviews.")
+}
+
+/// The user's own program takes no model.
+pub(super) fn model_not_taken(program: &str, model: &str) -> Failure {
+    Failure::new(Kind::Config, format!("`{program}` takes no model, and the feature asks for `{model}`"))
+        .hint("Put `{model}` into its `command`, or remove the `model` of the feature.")
+}
+
 /// The branch name of a feature is invalid.
 pub(super) fn bad_branch(name: &str, why: &str) -> Failure {
     Failure::new(Kind::User, format!("the branch `{}` cannot be used: {why}", name.escape_debug()))
@@ -71,9 +94,4 @@ pub(super) fn no_branch(name: &str) -> Failure {
 pub(super) fn no_worktree(branch: &str) -> Failure {
     Failure::new(Kind::User, format!("the work tree of the branch `{branch}` is gone"))
         .hint("Try again, and the agent starts from the branch.")
-}
-
-/// A worker panicked.
-pub(super) fn mistake() -> Failure {
-    Failure::new(Kind::Internal, "internal error").hint("The server's log has the details; please report it.")
 }

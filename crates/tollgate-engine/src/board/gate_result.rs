@@ -6,17 +6,20 @@
 //! | an unmet criterion | rejected, with a remark for each |
 //! | an AI reviewer says REJECTED, with a reason or findings | rejected |
 //! | it says REJECTED with neither | failed |
-//! | something was not reviewed | failed: unseen changes are never approved |
+//! | the review is not complete: something was not reviewed, or an answer is not settled | failed, never approved |
 //! | otherwise | approved |
 //!
-//! A reviewer's APPROVED never outweighs a finding; overruling it is noted.
+//! A reviewer's APPROVED never outweighs a finding; overruling it is noted. Findings without a file are about the whole
+//! change and count like others; findings below the severity floor are listed and never reject. After a person approved
+//! against a review, only findings that were not in that review reject.
 
 use tollgate_core::answer;
-use tollgate_core::board::{Compliance, Criterion, Iteration, Met, Outcome, Remark, StepId};
+use tollgate_core::board::{Compliance, Criterion, Iteration, Met, Outcome, Remark, StepId, match_remarks};
 use tollgate_core::coverage::HunkStatus;
-use tollgate_core::finding::{Category, Severity};
-use tollgate_core::gate::{self, FailOn, Gate};
-use tollgate_core::review::Withheld;
+use tollgate_core::finding::{Category, Finding, Location, Severity};
+use tollgate_core::gate::FailOn;
+use tollgate_core::review::{DoubtKind, Review, Withheld, WithheldFinding};
+use tollgate_core::verify;
 
 use crate::failure::Failure;
 use crate::pipeline::{Reviewed, ReviewerRun, ReviewerStatement};
@@ -29,6 +32,9 @@ const OFFLINE_PROVIDER: &str = "tollgate";
 const MAX_NAMED: usize = 5;
 /// The maximum number of unreviewed files that are named.
 const MAX_UNSEEN: usize = 20;
+/// The maximum number of reviewers whose words are quoted in a summary, and of characters of each.
+const MAX_QUOTED: usize = 4;
+const MAX_WORDS: usize = 2_000;
 
 /// The context of a review.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +47,8 @@ pub(super) struct Facts<'a> {
     pub(super) fail_on: FailOn,
     /// The prior review.
     pub(super) previous: Option<&'a Iteration>,
+    /// The reviews that a person approved against, the last one first, while that approval holds.
+    pub(super) overridden: &'a [&'a Iteration],
     /// The compared commits.
     pub(super) base: &'a str,
     pub(super) commit: &'a str,
@@ -62,23 +70,28 @@ pub(super) fn evaluate(reviewed: &Reviewed, facts: &Facts<'_>) -> GateResult {
     let mut notes: Vec<String> =
         reviewed.review.notes.iter().flat_map(|notes| notes.lines()).map(str::to_owned).collect();
     let mut findings: Vec<Remark> = reviewed.compliance.criteria.iter().filter_map(unmet).collect();
-    findings
-        .extend(reviewed.review.findings.iter().filter(|finding| finding.severity != Severity::Praise).map(Remark::of));
+    findings.extend(listed(reviewed).map(Remark::of));
+    findings.sort_by_key(|remark| std::cmp::Reverse(remark.severity));
     let late = reviewed.review.withheld.iter().filter(|held| matches!(held.why, Withheld::HeldBack(_)));
     let late: Vec<Remark> = late.map(|held| Remark::of(&held.finding)).collect();
 
     let stated = Decisions::of(reviewed);
-    let blocked = findings.iter().any(|remark| remark.severity.blocks())
-        || gate::check(&reviewed.review, facts.fail_on) == Gate::Closed;
-    let unseen = unseen(reviewed);
-    let (outcome, reason) = if blocked {
-        (Outcome::Rejected, Some(reason(&findings, stated.rejection.as_deref())))
-    } else if let Some(rejection) = &stated.rejection {
-        (Outcome::Rejected, Some(reason(&findings, Some(rejection))))
-    } else if let Some(who) = &stated.bare {
+    let covered: Vec<usize> = facts.overridden.iter().flat_map(|by| covered(by, &findings)).collect();
+    let rejects = |remark: &Remark| remark.severity.blocks() || facts.fail_on.closes(remark.severity);
+    let is_covered = |index: usize| covered.contains(&index);
+    let blocking = findings.iter().enumerate().filter(|(index, remark)| rejects(remark) && !is_covered(*index));
+    let blocking: Vec<&Remark> = blocking.map(|(_, remark)| remark).collect();
+    // Of a reviewer's statement nothing tells whether the person knew its reason, so the approval covers it.
+    let rejection = stated.rejection.as_deref().filter(|_| facts.overridden.is_empty());
+    let unseen = unseen(&reviewed.review, !facts.overridden.is_empty());
+    let (outcome, reason) = if !blocking.is_empty() {
+        (Outcome::Rejected, Some(reason(&blocking, stated.rejection.as_deref())))
+    } else if let Some(rejection) = rejection {
+        (Outcome::Rejected, Some(reason(&findings.iter().collect::<Vec<_>>(), Some(rejection))))
+    } else if let Some(who) = stated.bare.as_ref().filter(|_| facts.overridden.is_empty()) {
         (Outcome::Failed, Some(format!("{who} says REJECTED, and neither why nor where")))
     } else if !unseen.is_empty() {
-        (Outcome::Failed, Some(format!("not all of the change was looked at: {}", unseen.join("; "))))
+        (Outcome::Failed, Some(format!("the review is not complete: {}", unseen.join("; "))))
     } else {
         (Outcome::Approved, None)
     };
@@ -86,8 +99,17 @@ pub(super) fn evaluate(reviewed: &Reviewed, facts: &Facts<'_>) -> GateResult {
         notes.push("a reviewer said APPROVED; the findings outweigh that".to_owned());
     }
     if outcome == Outcome::Rejected && !unseen.is_empty() {
-        notes.push(format!("not looked at: {}", unseen.join("; ")));
+        notes.push(format!("not complete: {}", unseen.join("; ")));
     }
+    if let Some(by) = facts.overridden.first().and_then(|review| review.overridden.as_ref()) {
+        let n_covered = covered.iter().filter(|index| findings.get(**index).is_some_and(rejects)).count();
+        if n_covered > 0 || stated.rejection.is_some() {
+            let findings = if n_covered == 1 { "1 error".to_owned() } else { format!("{n_covered} errors") };
+            notes.push(format!("{} approved against an earlier review; that covers {findings} of this one", by.who));
+        }
+    }
+    let suppressed = suppressed(&reviewed.review);
+    notes.extend(suppressed.iter().map(|blocker| format!("does not count: {blocker}")));
     let same_again =
         outcome == Outcome::Rejected && facts.previous.is_some_and(|previous| says_the_same(previous, &findings));
     let (model, provider) = reviewers(&reviewed.runs);
@@ -99,7 +121,7 @@ pub(super) fn evaluate(reviewed: &Reviewed, facts: &Facts<'_>) -> GateResult {
         provider,
         commit: Some(facts.commit.to_owned()),
         base: Some(facts.base.to_owned()),
-        summary: stated.summary.unwrap_or_else(|| summary(outcome, &findings, reviewed)),
+        summary: with_suppressed(summary(outcome, &findings, reviewed), &suppressed),
         findings,
         late,
         reason,
@@ -111,6 +133,30 @@ pub(super) fn evaluate(reviewed: &Reviewed, facts: &Facts<'_>) -> GateResult {
         note: None,
     };
     GateResult { iteration, same_again }
+}
+
+/// The blockers that a comment, the configuration or a dismissal suppresses, each with place, person and reason.
+fn suppressed(review: &Review) -> Vec<String> {
+    let words = |held: &WithheldFinding| {
+        let Location { file, lines, .. } = &held.finding.location;
+        format!("{} ({file}:{}), {}", held.finding.summary, lines.start(), held.why)
+    };
+    review.suppressed_blockers().map(words).collect()
+}
+
+/// A summary that names the blockers without which the review would end otherwise.
+fn with_suppressed(summary: String, suppressed: &[String]) -> String {
+    if suppressed.is_empty() {
+        return summary;
+    }
+    let (count, verb) = if suppressed.len() == 1 {
+        ("1 blocker".to_owned(), "does")
+    } else {
+        (format!("{} blockers", suppressed.len()), "do")
+    };
+    let named: Vec<&str> = suppressed.iter().take(MAX_NAMED).map(|blocker| blocker.trim_end_matches('.')).collect();
+    let more = if suppressed.len() > MAX_NAMED { "; and more, see the notes" } else { "" };
+    format!("{} {count} {verb} not count: {}{more}.", summary.trim_end(), named.join("; "))
 }
 
 /// An iteration whose review failed.
@@ -180,7 +226,6 @@ struct Decisions {
     rejection: Option<String>,
     /// A reviewer that rejected without a reason.
     bare: Option<String>,
-    summary: Option<String>,
 }
 
 impl Decisions {
@@ -188,7 +233,7 @@ impl Decisions {
         let mut stated = Self::default();
         for ReviewerStatement { reviewer: who, decision, summary } in &reviewed.stated {
             let summary = summary.as_deref().map(str::trim).filter(|summary| !summary.is_empty());
-            let of_them = |finding: &&tollgate_core::finding::Finding| finding.origin.reviewer.as_deref() == Some(who);
+            let of_them = |finding: &&Finding| finding.origin.reviewer.as_deref() == Some(who);
             match (decision, summary) {
                 (answer::Decision::Approved, _) => stated.approved = true,
                 (answer::Decision::Rejected, Some(why)) => stated.rejection = Some(why.to_owned()),
@@ -197,12 +242,25 @@ impl Decisions {
                 }
                 (answer::Decision::Rejected, None) => stated.bare = Some(who.clone()),
             }
-            if stated.summary.is_none() {
-                stated.summary = summary.map(str::to_owned);
-            }
         }
         stated
     }
+}
+
+/// The findings that are listed: those that count, those about the whole change, and those below the severity floor.
+fn listed(reviewed: &Reviewed) -> impl Iterator<Item = &Finding> {
+    let is_listed = |held: &&WithheldFinding| match held.why {
+        Withheld::BelowFloor => true,
+        Withheld::Unverified(_) => verify::is_about_whole_change(&held.finding),
+        _ => false,
+    };
+    let withheld = reviewed.review.withheld.iter().filter(is_listed).map(|held| &held.finding);
+    reviewed.review.findings.iter().chain(withheld).filter(|finding| finding.severity != Severity::Praise)
+}
+
+/// The findings that a person's approval covers, by their index: those of the review that it was against.
+fn covered(by: &Iteration, findings: &[Remark]) -> Vec<usize> {
+    match_remarks(&by.findings, findings).into_iter().map(|(_, index)| index).collect()
 }
 
 /// An unmet criterion as a remark.
@@ -221,11 +279,15 @@ fn unmet((criterion, met): &(Criterion, Met)) -> Option<Remark> {
     })
 }
 
-/// The unreviewed hunks, with the reasons.
-fn unseen(reviewed: &Reviewed) -> Vec<String> {
-    let hunks = reviewed.review.coverage.iter().flat_map(|coverage| &coverage.hunks);
+/// Why the review is not complete: the unreviewed hunks, each with its reason, and all else.
+///
+/// Claims about the whole change count here, so they leave nothing open; a person's approval settles a bare rejection.
+fn unseen(review: &Review, is_overridden: bool) -> Vec<String> {
+    let mut review = review.clone();
+    review.withheld.retain(|held| !verify::is_about_whole_change(&held.finding));
+    review.doubts.retain(|doubt| !(is_overridden && doubt.kind == DoubtKind::Rejection));
     let mut unseen: Vec<String> = Vec::new();
-    for hunk in hunks {
+    for hunk in review.coverage.iter().flat_map(|coverage| &coverage.hunks) {
         if let HunkStatus::NotReviewed(why) = &hunk.status {
             let one = format!("{} ({why})", hunk.file);
             if !unseen.contains(&one) {
@@ -233,41 +295,38 @@ fn unseen(reviewed: &Reviewed) -> Vec<String> {
             }
         }
     }
+    if unseen.is_empty() {
+        return review.incomplete_because();
+    }
     if unseen.len() > MAX_UNSEEN {
         let n_more = unseen.len() - MAX_UNSEEN;
         unseen.truncate(MAX_UNSEEN);
         unseen.push(format!("and {n_more} more"));
     }
+    unseen.extend(review.unsettled_because());
     unseen
 }
 
 /// True when the blockers are those of the prior review.
 fn says_the_same(previous: &Iteration, findings: &[Remark]) -> bool {
-    let now = rejecting(findings);
-    previous.outcome == Outcome::Rejected && !now.is_empty() && rejecting(&previous.findings) == now
+    let (before, now) = (blockers(&previous.findings), blockers(findings));
+    let is_rejected = previous.outcome == Outcome::Rejected && !now.is_empty();
+    is_rejected && before.len() == now.len() && match_remarks(before, now.iter().copied()).len() == now.len()
 }
 
-fn rejecting(findings: &[Remark]) -> Vec<&str> {
-    let name = |remark: &'_ Remark| remark.severity.blocks();
-    let mut names: Vec<&str> = findings
-        .iter()
-        .filter(|remark| name(remark))
-        .map(|remark| remark.identity.as_ref().map_or(&*remark.title, |identity| &*identity.fingerprint))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+fn blockers(findings: &[Remark]) -> Vec<&Remark> {
+    findings.iter().filter(|remark| remark.severity.blocks()).collect()
 }
 
 /// The reason of a rejection, in a few sentences.
-fn reason(findings: &[Remark], stated: Option<&str>) -> String {
+fn reason(named: &[&Remark], stated: Option<&str>) -> String {
     let mut parts: Vec<String> = Vec::new();
-    let blocking: Vec<&Remark> = findings.iter().filter(|remark| remark.severity.blocks()).collect();
-    let named = if blocking.is_empty() { findings.iter().collect() } else { blocking };
     for remark in named.iter().take(MAX_NAMED) {
         let place = match (&remark.file, remark.line) {
             (Some(file), Some(line)) => format!(" ({file}:{line})"),
             (Some(file), None) => format!(" ({file})"),
+            // An unmet criterion needs no place; another finding without a file is about the whole change.
+            (None, _) if remark.identity.is_some() => " (whole change)".to_owned(),
             (None, _) => String::new(),
         };
         parts.push(format!("{}{place}", remark.title.trim_end_matches('.')));
@@ -285,27 +344,50 @@ fn reason(findings: &[Remark], stated: Option<&str>) -> String {
     reason
 }
 
-/// A summary in one sentence, when no reviewer wrote one.
+/// The summary: verdict, counts and criteria, then the words of reviewers who came to the same verdict.
 fn summary(outcome: Outcome, findings: &[Remark], reviewed: &Reviewed) -> String {
-    let count = |word: &str| findings.iter().filter(|remark| remark.severity_word() == word).count();
     let n_files = reviewed.change.files.len();
     let files = if n_files == 1 { "1 file".to_owned() } else { format!("{n_files} files") };
-    let found = match (count("error"), count("warning"), count("info")) {
-        (0, 0, 0) => "no findings".to_owned(),
-        (errors, warnings, infos) => {
-            let part = |n: usize, word: &str| match n {
-                0 => None,
-                1 => Some(format!("1 {word}")),
-                n => Some(format!("{n} {word}s")),
-            };
-            let parts = [part(errors, "error"), part(warnings, "warning"), part(infos, "note")];
-            parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-        }
+    let found = counted(findings);
+    let verdict = match outcome {
+        Outcome::Approved if reviewed.compliance.n_unclear() > 0 => "Approved, requirements not checked",
+        Outcome::Approved => "Approved",
+        Outcome::Rejected => "Rejected",
+        Outcome::Failed => "The review is not complete",
     };
-    match outcome {
-        Outcome::Failed => format!("The review of {files} is not complete; so far: {found}."),
-        Outcome::Approved | Outcome::Rejected => format!("Reviewed {files}: {found}."),
+    let mut text = format!("{verdict}: {found} in {files}.");
+    if let Some(criteria) = reviewed.compliance.in_words() {
+        text.push_str(&format!(" {criteria}"));
     }
+    let agreed = match outcome {
+        Outcome::Approved => Some(answer::Decision::Approved),
+        Outcome::Rejected => Some(answer::Decision::Rejected),
+        Outcome::Failed => None,
+    };
+    let mut said: Vec<(&str, &str)> = Vec::new();
+    for ReviewerStatement { reviewer, decision, summary } in &reviewed.stated {
+        let words = summary.as_deref().map(str::trim).filter(|words| !words.is_empty());
+        if let Some(words) = words.filter(|_| Some(*decision) == agreed)
+            && said.len() < MAX_QUOTED
+            && !said.contains(&(reviewer, words))
+        {
+            said.push((reviewer, words));
+        }
+    }
+    text.extend(said.iter().map(|(reviewer, words)| format!("\n\n{reviewer}: {}", cut(words, MAX_WORDS))));
+    text
+}
+
+/// The findings by severity, in words.
+fn counted(findings: &[Remark]) -> String {
+    let part = |word: &str, shown: &str| match findings.iter().filter(|it| it.severity_word() == word).count() {
+        0 => None,
+        1 => Some(format!("1 {shown}")),
+        n => Some(format!("{n} {shown}s")),
+    };
+    let parts = [part("error", "error"), part("warning", "warning"), part("info", "note")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "no findings".to_owned() } else { parts.join(", ") }
 }
 
 /// The models and their providers.

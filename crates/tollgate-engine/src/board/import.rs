@@ -261,7 +261,7 @@ impl Board {
             facts: facts(&file.document),
             set: Changes { branch: branch(&file.document, row), ..Changes::default() },
             edit: edited.then_some(status),
-            rules: self.rules(folder, file.document.as_str().as_bytes()),
+            rules: self.rules(folder, file.document.as_str().as_bytes(), row)?,
             seen_rev: row.rev,
             is_current,
             who: FILE.to_owned(),

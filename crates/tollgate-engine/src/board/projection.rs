@@ -4,7 +4,7 @@
 //! concurrent writers do no harm.
 
 use tollgate_core::board::code_review_spec::{self, CodeReviewSpec, DiffRef};
-use tollgate_core::board::machine::{State, Status, Work};
+use tollgate_core::board::machine::{Status, Work};
 use tollgate_core::board::{Document, DocumentError, FeatureId, Iteration};
 use tollgate_core::report;
 
@@ -33,7 +33,7 @@ impl Board {
             if import::rev(document).is_some_and(|rev| rev > row.rev) {
                 return Ok(());
             }
-            put(document, &row.state, written.as_deref(), &at)
+            put(document, &row, written.as_deref(), &at)
         })?;
         let projected = Projected { document: held.document.to_bytes(), hash: held.hash };
         self.database().mark_projected(project.id, id, row.rev, Some(projected))
@@ -54,7 +54,7 @@ impl Board {
     /// Writes the files of one review and returns its diff reference for `feature.json`.
     fn write_review(&self, folder: &Folder, row: &FeatureRow, stored: &IterationRow) -> Result<DiffRef, Failure> {
         let number = stored.iteration.number;
-        let title = if row.facts.title.is_empty() { &row.facts.first_line } else { &row.facts.title };
+        let title = row.facts.display_title();
         let text = report::iteration::render(title, &stored.iteration, self.settings().pipeline.rounds);
         write_changed(folder, &row.id, Attachment::Review(number), text.as_bytes())?;
         let diff = match &stored.diff {
@@ -91,7 +91,11 @@ fn write_changed(folder: &Folder, id: &FeatureId, what: Attachment, bytes: &[u8]
 }
 
 /// Writes the state of a feature into its document, and nothing else.
-fn put(document: &mut Document, state: &State, written: Option<&str>, at: &str) -> Result<(), DocumentError> {
+fn put(document: &mut Document, row: &FeatureRow, written: Option<&str>, at: &str) -> Result<(), DocumentError> {
+    let state = &row.state;
+    if let Some(branch) = row.branch.as_deref().filter(|_| document.branch().is_none()) {
+        document.set_text("branchName", branch)?;
+    }
     let was_waiting = document.status() == Status::WaitingApproval;
     if document.status() != state.status {
         document.set_text("status", &state.status.to_string())?;

@@ -116,6 +116,7 @@ impl Board {
         let (criteria, variable) = (feature.criteria(), |name: &str| std::env::var(name).ok());
         let forge = Local::open(&project.path, Trigger::Range(range.to_owned()), home.git.clone())?;
         let feature = GatedFeature {
+            unmet: Vec::new(),
             subject: work::subject(project, &feature.row.id),
             title: &title,
             body: &body,

@@ -15,13 +15,13 @@ use tollgate_core::board::machine::Work;
 use super::folder::Lock;
 use super::folder::watch::{self, Changes, Watcher};
 use super::{Board, work};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::process;
 use crate::process::guard::{ProcessMark, end_survivors};
 use crate::store::board::{Candidate, Claim, ClaimRequest, ConcurrencyLimit, ProjectRow};
 use crate::store::queue::{FencingToken, Queue};
 use crate::store::{Database, Signal};
-use crate::worker::{self, JobKind, NewJob, Ran, Shared, Worker};
+use crate::worker::{JobKind, NewJob, Ran, Shared, Worker};
 
 pub use crate::worker::Log;
 
@@ -122,7 +122,7 @@ impl JobKind for FeatureJobs {
         } else {
             work::give_up(&self.board, claim, &running.cancel)
         };
-        recovered.err().unwrap_or_else(super::failure::mistake)
+        recovered.err().unwrap_or_else(failure::internal_error)
     }
 
     fn ended(&self, running: &RunningFeature) {
@@ -294,7 +294,7 @@ fn forward(changes: Receiver<Changes>, signal: Arc<Signal>) -> Result<Receiver<C
         signal.notify();
     };
     let thread = std::thread::Builder::new().name("board-files".to_owned());
-    thread.spawn(pass_on).map_err(|error| worker::no_thread(&error))?;
+    thread.spawn(pass_on).map_err(|error| failure::no_thread(&error))?;
     Ok(receiver)
 }
 

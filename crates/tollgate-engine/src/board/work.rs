@@ -22,9 +22,10 @@ mod commit;
 mod implement;
 mod model;
 mod review;
+mod session;
 
 pub(super) use implement::boundary;
-pub(super) use review::subject;
+pub(super) use review::{override_in_force, subject};
 
 /// The actor of automatic transitions.
 pub(super) const RUNNER: &str = "tollgate";
@@ -83,7 +84,7 @@ pub(super) fn give_up(board: &Board, claim: &Claim, cancel: &CancellationToken) 
             Work::Reviewing => Event::ReviewFailed,
             Work::Nothing => return Ok(()),
         };
-        job.failed(&row, event, &failure::mistake())
+        job.failed(&row, event, &crate::failure::internal_error())
     });
     done.map_err(Refused::into_failure)
 }

@@ -26,7 +26,8 @@ use crate::failure::{self, Failure};
 /// The name of the embedded reviewer, which always runs.
 pub const EMBEDDED: &str = "rules";
 
-/// The table of one reviewer. Exactly one of `provider`, `agent`, `command` and `base_url` is set.
+/// The table of one reviewer. Exactly one of `provider`, `agent`, `command` and `base_url` is set; a table with the name of a
+/// preset inherits it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReviewerPart {
@@ -77,6 +78,10 @@ pub struct ReviewerPart {
     /// The output format of your own program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputWord>,
+    /// True when your own program also answers review prompts without writing files; then it reviews the features that
+    /// it implements, unless `review.reviewers` is set. Never set in a repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviews: Option<bool>,
     /// Environment variables that are passed to an agent beside the usual ones. Never set in a repository.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "variables")]
     pub env: Option<Vec<String>>,
@@ -278,11 +283,30 @@ impl ReviewerPart {
             ("base_url", self.base_url.is_some()),
             ("key_env", self.key_env.is_some()),
             ("key_file", self.key_file.is_some()),
+            ("reviews", self.reviews.is_some()),
             ("env", self.env.is_some()),
             ("price_input", self.price_input.is_some()),
             ("price_output", self.price_output.is_some()),
         ];
         set.into_iter().filter(|(_, set)| *set).map(|(name, _)| name)
+    }
+
+    /// The table with the kind of the preset of that name, where it sets none itself.
+    pub(super) fn with_preset(mut self, name: &str) -> Self {
+        let has_kind = self.provider.is_some() || self.agent.is_some() || self.command.is_some();
+        // A protocol is set for a service of the user's own at `base_url`.
+        let is_own = has_kind || self.protocol.is_some();
+        match PRESETS.iter().find(|(preset, _)| *preset == name && !is_own).map(|(_, preset)| *preset) {
+            Some(Preset::Agent(agent)) => self.agent = Some(agent),
+            Some(Preset::Provider(provider)) => self.provider = Some(provider),
+            None => {}
+        }
+        self
+    }
+
+    /// True for an agent with a read-only role: a known one, or the user's own program that says so.
+    pub(crate) fn can_review(&self) -> bool {
+        self.agent.is_some() || self.reviews == Some(true)
     }
 
     /// Validates the combination of fields.
@@ -296,7 +320,13 @@ impl ReviewerPart {
         match (kinds.as_slice(), &self.base_url) {
             ([one, other, ..], _) => return Err(format!("sets both `{one}` and `{other}`")),
             ([], None) => return Err("sets none of `provider`, `agent`, `command` and `base_url`".to_owned()),
-            (["agent" | "command"], Some(_)) => return Err("has a `base_url`, which only services have".to_owned()),
+            (["agent" | "command"], Some(_)) => {
+                return Err(
+                    "has a `base_url`, which only services have; an agent has the address of its service from its \
+                            own configuration, or from its own variable such as `ANTHROPIC_BASE_URL`"
+                        .to_owned(),
+                );
+            }
             ([], Some(_)) if self.protocol.is_none() => {
                 return Err(
                     "has a `base_url` and no `protocol`; it can be `openai`, `anthropic` or `gemini`".to_owned()
@@ -309,6 +339,9 @@ impl ReviewerPart {
         }
         if self.command.is_none() && (self.prompt.is_some() || self.output.is_some()) {
             return Err("sets `prompt` or `output`, which only a `command` has".to_owned());
+        }
+        if self.command.is_none() && self.reviews.is_some() {
+            return Err("sets `reviews`, which only a `command` has".to_owned());
         }
         if self.price_input.is_some() != self.price_output.is_some() {
             return Err("sets one of `price_input` and `price_output`; both are needed".to_owned());

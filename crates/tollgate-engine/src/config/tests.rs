@@ -309,6 +309,27 @@ fn reviewers_are_presets_or_set_up_and_a_later_list_replaces_an_earlier_one() {
     assert_eq!(settings.reviewers.len(), 1);
 }
 
+// Issue 17: a table with only `env` was refused.
+#[test]
+fn a_table_with_the_name_of_a_preset_inherits_it() {
+    let text = "review.reviewers = ['claude', 'openai', 'ollama', 'anthropic']\n\
+        [reviewer.claude]\nenv = ['MY_VARIABLE']\n[reviewer.openai]\nbase_url = 'https://gateway.example/v1'\n\
+        [reviewer.ollama]\nmodel = 'm'\n\
+        [reviewer.anthropic]\nbase_url = 'https://x.example'\nprotocol = 'openai'\n";
+    let layer = Layer { source: "user".to_owned(), values: file::parse(text, "user").unwrap() };
+    let settings = Settings::of_layers(&[layer]).unwrap();
+    let parts: Vec<_> = settings.reviewers.iter().map(|chosen| &chosen.part).collect();
+    assert_eq!(
+        (parts[0].agent, parts[0].env.as_deref()),
+        (Some(reviewer::AgentWord::Claude), Some(&["MY_VARIABLE".to_owned()][..]))
+    );
+    assert_eq!(parts[1].provider, Some(reviewer::ProviderWord::OpenAi));
+    assert_eq!(parts[1].base_url.as_deref(), Some("https://gateway.example/v1"));
+    assert_eq!(parts[2].provider, Some(reviewer::ProviderWord::Ollama));
+    assert_eq!(parts[3].provider, None, "a service of one's own by that name");
+    assert!(problem("[reviewer.codex]\nbase_url = 'https://x.example'").contains("only services have"));
+}
+
 #[test]
 fn mistakes_in_reviewers_are_said() {
     let cases = [

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::github::{Address, App, AppSettings};
 use super::host::Secret;
 use crate::config::{Github, github};
 use crate::failure::Failure;
@@ -46,6 +47,19 @@ pub struct RegisteredApp {
     pub secrets: Vec<Secret>,
     /// The source of the first secret, for messages.
     pub secret_from: String,
+}
+
+impl RegisteredApp {
+    /// A client that authenticates as the app.
+    pub fn connect(&self, github: &Github) -> Result<App, Failure> {
+        App::new(AppSettings {
+            address: Address::parse(&self.card.url, self.card.api_url.as_deref())?,
+            app_id: self.card.id,
+            key_pem: self.key.clone(),
+            key_from: self.key_file.display().to_string(),
+            resolves_threads: github.resolve_threads,
+        })
+    }
 }
 
 /// The public part of an app's registration.

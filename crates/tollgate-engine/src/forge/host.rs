@@ -61,6 +61,8 @@ pub trait Host: Send + Sync {
     fn reply(&self, repo: &Repo, number: u64, root: u64, body: &str) -> HostResult<u64>;
     /// Resolves a thread.
     fn resolve(&self, repo: &Repo, thread: &str) -> HostResult<()>;
+    /// Opens a resolved thread again.
+    fn unresolve(&self, repo: &Repo, thread: &str) -> HostResult<()>;
     /// Creates a check run.
     fn begin_check(&self, repo: &Repo, check: &NewCheck<'_>) -> HostResult<u64>;
     /// Updates or completes a check run. Annotations are appended, at most 50 per call.
@@ -221,6 +223,8 @@ pub struct Thread {
     pub is_resolved: bool,
     /// True when we have the permission to resolve it.
     pub may_resolve: bool,
+    /// True when we have the permission to open it again.
+    pub may_unresolve: bool,
 }
 
 /// A new review.

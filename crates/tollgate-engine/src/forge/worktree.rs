@@ -23,8 +23,12 @@ use crate::forge::project::{Branch, GitPaths, PrivateGitDir, Project, Settings, 
 pub(in crate::forge) mod changed;
 mod ensure;
 mod lock;
+mod main_checkout;
+mod put_back;
 mod remove;
 
+pub use main_checkout::MainCheckout;
+pub use put_back::PutBack;
 pub use remove::Removed;
 
 /// The maximum number of worktrees.

@@ -10,6 +10,7 @@ use tollgate_core::delta::convergence::LateFindings;
 use tollgate_core::finding::{Finding, FindingId, Summary};
 use tollgate_core::merge;
 use tollgate_core::policy::{Decision, Policy};
+use tollgate_core::pull::finding_key;
 use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_core::suppress::{self, Dismissal, Suppressed};
 use tollgate_core::verify;
@@ -58,16 +59,21 @@ pub(super) fn accept(request: &mut ReviewRequest<'_>, planned: &Planned, observe
     notes.extend(unknown_rules(settings, &answer.user_rules));
 
     let reported = answer.findings.into_iter().chain(sorted.findings).chain(models.findings.drain(..));
-    let mut findings: Vec<Finding> = reported.map(masked).collect();
-    let withheld = sorted.withheld.into_iter().chain(imported.withheld).chain(models.withheld.drain(..)).collect();
-    if let Some(prior) = prior {
-        let carried = prior.carried(&findings, &inspected);
-        findings.extend(carried.into_iter().filter(|finding| is_enabled(finding, settings)));
-    }
+    let mut findings: Vec<Finding> = reported.map(masked).map(without_key).collect();
+    let withheld = sorted.withheld.into_iter().chain(imported.withheld).chain(models.withheld.drain(..));
+    let mut withheld: Vec<WithheldFinding> = withheld.collect();
     let is_model = |name: &str| {
         let is_chosen = settings.reviewers.iter().any(|chosen| chosen.name == name);
         is_chosen || prior.is_some_and(|prior| prior.asked(name))
     };
+    if let Some(prior) = prior {
+        inspected.settled = prior.settle(request, change, &inspected, (&models.prior, &is_model));
+        if context.is_gate() {
+            withheld.extend(prior.carried_without_file(change, &models.prior, &withheld));
+        }
+        let carried = prior.carried(&mut findings, &inspected);
+        findings.extend(carried.into_iter().filter(|finding| is_enabled(finding, settings)));
+    }
     let filter = Filter {
         settings,
         policy: &planned.policy,
@@ -156,6 +162,12 @@ fn unknown_rules(settings: &Settings, user_rules: &[String]) -> Vec<String> {
     let is_plain = |name: &&str| !name.contains(['*', '?', '[', '{']);
     let unknown = settings.rules.names().filter(is_plain).filter(|name| !ids().any(|id| id == *name));
     unknown.map(|name| format!("the configuration names the rule `{name}`, and no rule is called that")).collect()
+}
+
+/// A reported finding has no key yet; one that a reviewer sets could take the place of another's comment.
+fn without_key(mut finding: Finding) -> Finding {
+    finding.extra.shift_remove(finding_key::KEY);
+    finding
 }
 
 /// Redacts the secrets that a finding quotes, so that no output prints one.

@@ -16,24 +16,24 @@ use tollgate_core::board::Criterion;
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, HunkStatus};
 use tollgate_core::diff::{FileDiff, Hunk};
-use tollgate_core::finding::{Finding, LineRange, Location, Side};
+use tollgate_core::finding::{Finding, LineRange, Location, Severity, Side};
 use tollgate_core::merge::PASS;
 use tollgate_core::path::FilePath;
 use tollgate_core::plan::{self, Plan};
 use tollgate_core::policy::Policy;
 use tollgate_core::prompt::ContextFile;
-use tollgate_core::review::WithheldFinding;
-use tollgate_core::verify::{self, CriteriaAnswers, Weight};
+use tollgate_core::review::{Doubt, WithheldFinding};
+use tollgate_core::verify::{self, CriteriaAnswers};
 
 use super::ReviewProgress;
-use super::prior::MappedPrior;
+use super::prior::{MappedPrior, PriorKey};
 use crate::config::Settings;
 use crate::failure::{self, Failure};
 use crate::forge::local::Local;
 use crate::redaction::Redactor;
 use crate::reviewer::ask::{self, AskError, AskOptions, CallJob, CallResult, Member};
 use crate::reviewer::call::Question;
-use crate::reviewer::prepared::{self, PreparedReviewer};
+use crate::reviewer::prepared::{self, PreparedReviewer, ReviewerTransport};
 use crate::reviewer::prompts::Prompts;
 use crate::reviewer::provider::Net;
 use crate::reviewer::recording::Recording;
@@ -51,9 +51,11 @@ use call_plan::{PlanInputs, PlannedCalls};
 use prefetch::Prefetched;
 use progress::ProgressTracker;
 use prompt_context::PromptContext;
+pub(crate) use prompt_context::board_context;
 pub use run::ReviewerRun;
+pub(super) use statements::PriorStatement;
 pub use statements::ReviewerStatement;
-use statements::Statements;
+use statements::{AnswerInDoubt, Statements};
 
 /// How models and agents are asked.
 pub struct ModelOptions<'a> {
@@ -132,10 +134,14 @@ pub(super) struct ModelResults {
     /// The lines that each of them reviewed.
     pub(super) places: HashMap<String, Vec<Location>>,
     pub(super) runs: Vec<ReviewerRun>,
+    /// The answers that verified findings do not settle.
+    pub(super) doubts: Vec<Doubt>,
     /// Their statements about passing.
     pub(super) stated: Vec<ReviewerStatement>,
     /// Their answers about acceptance criteria.
     pub(super) testimony: Vec<CriteriaAnswers>,
+    /// Their answers about findings of the last review.
+    pub(super) prior: Vec<PriorStatement>,
     pub(super) sent: Vec<SentPrompt>,
 }
 
@@ -158,8 +164,10 @@ pub(super) struct ModelContext<'a> {
     pub(super) body: Option<&'a str>,
     pub(super) spec: Option<&'a str>,
     pub(super) criteria: &'a [Criterion],
-    /// Which part of an answer keeps the change from passing.
-    pub(super) weight: Weight,
+    /// The criteria that the last review called not met, by their texts, each with the reason.
+    pub(super) unmet: &'a [(String, String)],
+    /// True at the gate of a feature.
+    pub(super) is_gate: bool,
     pub(super) options: &'a ModelOptions<'a>,
     pub(super) events: &'a (dyn Fn(ReviewProgress<'_>) + Sync),
 }
@@ -183,6 +191,9 @@ pub(super) fn begin(
 ) -> Result<ModelReview, Failure> {
     let ready = PreparedModels::gather(context, change, inputs)?;
     let plans = ready.plan(context, inputs, &[]);
+    if context.is_gate && context.options.disabled.is_none() {
+        ready.check_budget(context, inputs, &plans)?;
+    }
     if at_once && plans.iter().all(|planned| planned.plan.left_out.is_empty()) {
         return Ok(ModelReview::Finished(Box::new(ready.ask(context, change, &plans))));
     }
@@ -249,8 +260,47 @@ impl PreparedModels {
         self.team.iter().map(|member| inputs.plan(member, &self.team, &self.shared, &self.redactor)).collect()
     }
 
+    /// Fails before any call when the change does not fit into the budget: at a gate, a part of a review decides nothing.
+    fn check_budget(
+        &self,
+        context: &ModelContext<'_>,
+        inputs: &PromptInputs<'_>,
+        plans: &[PlannedCalls],
+    ) -> Result<(), Failure> {
+        let Settings { budget, .. } = context.settings;
+        let jobs_of = |plans: &[PlannedCalls]| jobs(&self.team, plans, &self.prefetched.files, &self.shared.schema);
+        let is_left_out = plans.iter().any(|planned| !planned.plan.left_out.is_empty());
+        let (fitting, over) = within_budget(jobs_of(plans), budget.tokens);
+        if is_left_out || !over.is_empty() {
+            let mut unlimited = context.settings.clone();
+            unlimited.budget.tokens = usize::MAX;
+            let plans = self.plan(&ModelContext { settings: &unlimited, ..*context }, inputs, &[]);
+            let n_needed = jobs_of(&plans).iter().fold(0, |sum: usize, job| sum.saturating_add(job.n_tokens));
+            let n_exact = fitting.iter().chain(&over).fold(0, |sum: usize, job| sum.saturating_add(job.n_tokens));
+            let n_needed = if is_left_out { n_needed } else { n_exact };
+            if n_needed > budget.tokens {
+                return Err(failure::over_token_budget(n_needed, budget.tokens));
+            }
+        }
+        if let Some((member, left)) = self
+            .team
+            .iter()
+            .zip(plans)
+            .find_map(|(member, planned)| planned.plan.left_out.first().map(|left| (member, left)))
+        {
+            let file = FilePath::of_repo_path(self.prefetched.files[left.file].path());
+            return Err(failure::not_all_sent(&format!("{file} ({}: {})", member.name, left.why)));
+        }
+        let cost = |job: &CallJob| ask::expected_cost(job.n_tokens, self.team[job.member].price.as_ref());
+        let needed: f64 = fitting.iter().map(cost).sum();
+        match budget.usd {
+            Some(usd) if needed > usd => Err(failure::over_money_budget(needed, usd)),
+            _ => Ok(()),
+        }
+    }
+
     fn ask(self, context: &ModelContext<'_>, change: &Change, plans: &[PlannedCalls]) -> ModelResults {
-        let Self { team, redactor, notes, shared, prefetched: Prefetched { files, .. } } = self;
+        let Self { team, redactor, notes, shared, prefetched: Prefetched { files, known, .. } } = self;
         let mut results = ModelResults { notes, ..ModelResults::default() };
         for (member, planned) in team.iter().zip(plans) {
             let problems = planned.prompt.problems.iter();
@@ -289,8 +339,9 @@ impl PreparedModels {
                 results.missed.entry(hunk).or_insert_with(why);
             }
         }
-        let done = call_all(context, change, team, &jobs, &redactor);
-        collect(&mut results, &files, plans, &jobs, done, &names);
+        let done = call_all(context, change, team, &jobs, (&redactor, shared.prior.len()));
+        let sent = SentChange { files: &files, known: &known };
+        collect(&mut results, sent, plans, &jobs, done, (&names, &shared.prior_keys));
         fixes::check(context, change, &files, &mut results.findings);
         results
     }
@@ -298,7 +349,9 @@ impl PreparedModels {
 
 /// Fails when there is a budget in money and the price of a reviewer is not known.
 fn check_prices(team: &[PreparedReviewer], settings: &Settings) -> Result<(), Failure> {
-    match team.iter().find(|member| member.price.is_none()) {
+    // An agent tells the cost of a call when it is over; the calls that follow keep to the rest of the budget.
+    let is_service = |member: &&PreparedReviewer| !matches!(member.way, ReviewerTransport::Agent(_));
+    match team.iter().filter(is_service).find(|member| member.price.is_none()) {
         Some(member) if settings.budget.usd.is_some() => Err(failure::no_price(&member.name)),
         _ => Ok(()),
     }
@@ -363,7 +416,7 @@ fn call_all(
     change: &Change,
     team: Vec<PreparedReviewer>,
     jobs: &[CallJob],
-    redactor: &Redactor,
+    (redactor, n_prior): (&Redactor, usize),
 ) -> Vec<CallResult> {
     let net = Net::new();
     let budget = &context.settings.budget;
@@ -384,8 +437,8 @@ fn call_all(
         idle: budget.idle,
         parallel: budget.parallel,
         usd: budget.usd,
-        weight: context.weight,
         criteria: context.criteria,
+        n_prior,
         cancel: &context.options.cancel,
     };
     let mut tracker = ProgressTracker::default();
@@ -393,14 +446,22 @@ fn call_all(
     ask::all(jobs, &terms, &mut |sign| tracker.report(sign, jobs, &names, events))
 }
 
+/// The change as models saw it, secrets masked.
+#[derive(Clone, Copy)]
+struct SentChange<'a> {
+    files: &'a [FileDiff],
+    /// The text and the enclosing definitions of each file.
+    known: &'a [Option<plan::FileContext>],
+}
+
 /// Collects the answers and verifies their claims against the change.
 fn collect(
     results: &mut ModelResults,
-    files: &[FileDiff],
+    change: SentChange<'_>,
     plans: &[PlannedCalls],
     jobs: &[CallJob],
     done: Vec<CallResult>,
-    names: &[String],
+    (names, prior): (&[String], &[PriorKey]),
 ) {
     let mut runs: Vec<ReviewerRun> = names.iter().map(|name| ReviewerRun::new(name)).collect();
     let mut said: BTreeMap<(usize, u32), PassClaims> = BTreeMap::new();
@@ -416,7 +477,10 @@ fn collect(
             Ok(answered) => {
                 notes.entry(job.member).or_default().extend(answered.notes);
                 statements.add(name, (job.member, job.pass), &answered.answer);
+                let asked = &plans[job.member].prompt.asked[job.call];
+                results.prior.extend(statements::about_prior(name, &answered.answer, asked, prior));
                 let remarks = said.entry((job.member, job.pass)).or_default();
+                remarks.answers.push(AnswerInDoubt::of(&answered.answer));
                 remarks.claims.extend(answered.answer.claims);
                 remarks.hunks.extend(&hunks);
                 add_around(&mut remarks.around, plan, job.call);
@@ -428,6 +492,7 @@ fn collect(
             Err(why) => {
                 let (message, hint) = why.words();
                 run.fail(&message, hint);
+                run.over_budget |= matches!(why, AskError::OverBudget(_));
                 Some(message)
             }
         };
@@ -445,11 +510,11 @@ fn collect(
         results.notes.extend(cap_notes(&names[member], notes));
     }
     for ((member, pass), remarks) in said {
-        remarks.verify(results, files, &names[member], pass);
+        remarks.verify(results, change, &names[member], pass);
     }
     // A hunk can be in several calls; it counts as reviewed when all of them were answered.
     for (member, (file, hunk)) in seen.into_iter().filter(|(_, hunk)| !results.missed.contains_key(hunk)) {
-        let places = places(&files[file], &files[file].hunks[hunk]);
+        let places = places(&change.files[file], &change.files[file].hunks[hunk]);
         results.places.entry(names[member].clone()).or_default().extend(places);
     }
     for run in &mut runs {
@@ -474,23 +539,35 @@ fn cap_notes(reviewer: &str, notes: BTreeSet<String>) -> Vec<String> {
 #[derive(Default)]
 struct PassClaims {
     claims: Vec<Claim>,
+    /// The rest of each answer; their claims follow one another in `claims`.
+    answers: Vec<AnswerInDoubt>,
     hunks: BTreeSet<(usize, usize)>,
     around: HashMap<usize, Vec<(u32, String)>>,
 }
 
 impl PassClaims {
-    fn verify(mut self, results: &mut ModelResults, files: &[FileDiff], reviewer: &str, pass: u32) {
+    fn verify(mut self, results: &mut ModelResults, change: SentChange<'_>, reviewer: &str, pass: u32) {
         for lines in self.around.values_mut() {
             lines.sort();
             lines.dedup();
         }
+        let definitions = |file: usize| change.known.get(file)?.as_ref().map(plan::FileContext::definitions);
         let shown = verify::ShownChange {
-            files,
+            files: change.files,
             sent: &|file, hunk| self.hunks.contains(&(file, hunk)),
             around: &|file| self.around.get(&file).map_or(&[][..], Vec::as_slice),
+            functions: &|file| definitions(file).unwrap_or_default(),
             reviewer,
         };
+        let severities: Vec<Severity> = self.claims.iter().map(|claim| claim.severity).collect();
         let verified = verify::verify(self.claims, &shown);
+        let claims: Vec<(Severity, bool)> = severities.into_iter().zip(verified.counts).collect();
+        let mut rest = claims.as_slice();
+        for answer in self.answers {
+            let (own, others) = rest.split_at(answer.n_claims().min(rest.len()));
+            results.doubts.extend(answer.doubts(reviewer, own));
+            rest = others;
+        }
         let passed = |mut finding: Finding| {
             if pass > 1 {
                 finding.extra.insert(PASS.to_owned(), pass.into());

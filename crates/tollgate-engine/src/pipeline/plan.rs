@@ -12,7 +12,7 @@ use tollgate_core::intent::commits::ListedCommit;
 use tollgate_core::intent::{self, Commit, Intent};
 use tollgate_core::path::FilePath;
 use tollgate_core::policy::{self, Policy};
-use tollgate_core::suppress::Dismissal;
+use tollgate_core::suppress::{Dismissal, Occurrence};
 
 use super::fetch::Fetched;
 use super::prior::{MappedPrior, PriorReview};
@@ -36,6 +36,8 @@ pub(super) struct Planned {
     pub(super) intent: Intent,
     /// The first lines of the commit messages.
     pub(super) commit_subjects: Vec<String>,
+    /// The index of the first commit after the head of the prior review; `None` when that is not among the commits.
+    pub(super) first_new_commit: Option<usize>,
     pub(super) policy: Policy,
     pub(super) history: History,
     pub(super) dismissals: Vec<Dismissal>,
@@ -55,7 +57,7 @@ pub(super) struct History {
 /// Plans the review of a change.
 pub(super) fn plan(request: &ReviewRequest<'_>, fetched: Fetched) -> Result<Plan, Failure> {
     let Fetched { change, prior, mut notes } = fetched;
-    let (intent, commit_subjects) = read_intent(request, &change, &mut notes);
+    let (intent, commits) = read_intent(request, &change, &mut notes);
     let policy = resolve_policy(&followed(request, &intent, &mut notes), request.settings);
     if intent.no_review() && request.settings.allow_no_review && request.context.trusts_change() {
         return Ok(Plan::Skip(Box::new(Reviewed::skipped(change, intent, policy))));
@@ -63,9 +65,32 @@ pub(super) fn plan(request: &ReviewRequest<'_>, fetched: Fetched) -> Result<Plan
     notes.extend(intent.remarks());
     notes.extend(policy.changes_by_tags().iter().cloned());
     let history = History::new(request, &change, prior, &mut notes);
+    let is_prior = |sha: &str| history.prior.as_ref().is_some_and(|prior| prior.head().as_str().starts_with(sha));
+    let last = commits.listed.iter().position(|commit| !commit.sha.is_empty() && is_prior(&commit.sha));
+    let commit_subjects = subjects(&commits);
+    let first_new_commit = last.map(|last| last + 1);
     let mut dismissals = read_dismissals(request, &change, &mut notes)?;
     dismissals.extend(follow_renames(&dismissals, &change, history.prior.as_ref()));
-    Ok(Plan::Review(Box::new(Planned { change, intent, commit_subjects, policy, history, dismissals, notes })))
+    if let Some(prior) = &history.prior {
+        dismissals = dismissals.into_iter().map(|dismissal| at_its_occurrences(dismissal, prior)).collect();
+    }
+    Ok(Plan::Review(Box::new(Planned {
+        change,
+        intent,
+        commit_subjects,
+        first_new_commit,
+        policy,
+        history,
+        dismissals,
+        notes,
+    })))
+}
+
+impl Planned {
+    /// The subjects of the commits since the prior review; none when its head is not among the commits.
+    pub(super) fn commits_since_last(&self) -> &[String] {
+        self.first_new_commit.and_then(|first| self.commit_subjects.get(first..)).unwrap_or_default()
+    }
 }
 
 impl History {
@@ -117,12 +142,8 @@ pub(super) fn recall_before(
     })
 }
 
-/// The declarations of the author and the first lines of the commit messages; without the latter if git cannot list them.
-pub(super) fn read_intent(
-    request: &ReviewRequest<'_>,
-    change: &Change,
-    notes: &mut Vec<String>,
-) -> (Intent, Vec<String>) {
+/// The declarations of the author and the commits; without the latter if git cannot list them.
+pub(super) fn read_intent(request: &ReviewRequest<'_>, change: &Change, notes: &mut Vec<String>) -> (Intent, Commits) {
     let commits = request.forge.commits(change).unwrap_or_else(|failure| {
         notes.push(format!("the commits' messages were not read: {}", failure.message));
         Commits::default()
@@ -131,8 +152,12 @@ pub(super) fn read_intent(
     // At a gate an agent wrote the commit messages, so they must not change how the commits are reviewed.
     let followed = if request.context.is_gate() { &[][..] } else { &read };
     let intent = intent::read(request.title.unwrap_or_default(), request.body, followed, false);
-    let subjects = read.iter().map(|commit| commit.message.lines().next().unwrap_or_default().to_owned());
-    (intent, subjects.collect())
+    (intent, commits)
+}
+
+/// The first lines of the commit messages.
+pub(super) fn subjects(commits: &Commits) -> Vec<String> {
+    commits.listed.iter().map(|commit| commit.message.lines().next().unwrap_or_default().to_owned()).collect()
 }
 
 /// The part of an intent that changes how the change is reviewed: none of it when the author may not write here.
@@ -176,13 +201,27 @@ fn read_dismissals(
         let is_gate = request.context.is_gate();
         let other = request.forge.identity().filter(|identity| is_gate && *identity != subject.repository);
         for repository in [Some(&subject.repository), other.as_ref()].into_iter().flatten() {
-            match store.dismissals(repository) {
+            match store.dismissals_for(repository, &subject.name) {
                 Ok(own) => all.extend(own),
-                Err(failure) => notes.push(format!("your own dismissals are not available: {}", failure.message)),
+                Err(failure) => notes.push(format!("dismissals are not available: {}", failure.message)),
             }
         }
     }
     Ok(all)
+}
+
+/// The dismissal with the findings of the prior review that it covers. Without one there, or when their lines changed, it
+/// covers every finding with its title and evidence.
+fn at_its_occurrences(dismissal: Dismissal, prior: &MappedPrior) -> Dismissal {
+    let here = |findings: &mut dyn Iterator<Item = &Finding>| -> Vec<Occurrence> {
+        let covered = findings.filter(|finding| dismissal.covers(finding));
+        let occurrences = covered.filter_map(|finding| prior.occurrence(finding));
+        occurrences.filter(|occurrence| occurrence.location.file == dismissal.file).collect()
+    };
+    // Where the prior review suppressed findings by it, an equal finding that counted then is another one.
+    let suppressed = here(&mut prior.suppressed());
+    let occurrences = if suppressed.is_empty() { here(&mut prior.found()) } else { suppressed };
+    dismissal.of(occurrences)
 }
 
 /// The dismissals of files that have a new path, in this change or since the prior review.

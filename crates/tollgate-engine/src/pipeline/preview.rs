@@ -7,7 +7,7 @@ use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::prompt::ContextFile;
 
 use super::models::{self, PromptInputs, SentPrompt};
-use super::plan::{read_intent, recall_before, resolve_policy};
+use super::plan::{read_intent, recall_before, resolve_policy, subjects};
 use super::{Memory, ReviewRequest, fetch};
 use crate::failure::Failure;
 
@@ -31,7 +31,8 @@ pub fn preview(request: &mut ReviewRequest<'_>) -> Result<Preview, Failure> {
     let mut notes = Vec::new();
     let change = fetch::fetch(request, None)?;
     notes.extend(change.notes.iter().cloned());
-    let (intent, commit_subjects) = read_intent(request, &change, &mut notes);
+    let (intent, commits) = read_intent(request, &change, &mut notes);
+    let commit_subjects = subjects(&commits);
     let policy = resolve_policy(&intent, request.settings);
     let snapshot = Snapshot::of(&change.files);
     let prior = match request.runtime.memory {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use tollgate_core::change::Change;
-use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
+use tollgate_core::coverage::{self, Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::delta::classify::{ReviewedScope, classify};
 use tollgate_core::delta::convergence::{HoldReason, LateFindings, hold_back};
 use tollgate_core::delta::identity::{ComparedFinding, match_findings};
@@ -17,10 +17,12 @@ use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::delta::unseen::{self, UnseenLines};
 use tollgate_core::finding::{Finding, LineRange, Location, Side};
 use tollgate_core::path::FilePath;
+use tollgate_core::pull::finding_key::FindingKey;
 use tollgate_core::report::json;
 use tollgate_core::report::summary::Since;
-use tollgate_core::review::{Review, Withheld, WithheldFinding};
+use tollgate_core::review::{Review, Suppressor, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
+use tollgate_core::suppress::Occurrence;
 use tollgate_core::verdict;
 use tollgate_rules::catalog::{self, RuleKind};
 use tollgate_rules::change::is_per_line;
@@ -28,6 +30,10 @@ use tollgate_rules::hit::REVIEWER;
 
 use crate::failure::Failure;
 use crate::store::{Run, Store, Subject};
+
+mod settle;
+
+pub(super) use settle::{PriorKey, Settled};
 
 /// For a smaller change, comparing all files is as fast as finding out which of them are known.
 const MIN_LINES: usize = 1_000;
@@ -74,6 +80,8 @@ pub struct SinceLast {
     pub n_held_back: usize,
     /// How many findings of then do not count any more, because they were suppressed or the floor rose.
     pub n_withheld: usize,
+    /// Those of them that are suppressed now.
+    pub dismissed: Vec<WithheldFinding>,
     /// How many lines of the change the prior review had not seen.
     pub n_fresh: usize,
 }
@@ -85,17 +93,24 @@ impl SinceLast {
             indices.iter().filter_map(|&index| review.findings.get(index)).collect()
         };
         let (new, still_open) = (of(&self.new), of(&self.still_open));
+        let gone = self.resolved.iter().chain(self.dismissed.iter().map(|held| &held.finding));
         let severity = |finding: &&Finding| finding.severity;
-        let resolved: Vec<&Finding> = self.resolved.iter().collect();
-        let update =
-            verdict::update(new.iter().map(severity), resolved.iter().map(severity), still_open.iter().map(severity));
+        let update = verdict::update(
+            new.iter().map(severity),
+            gone.map(|finding| finding.severity),
+            still_open.iter().map(severity),
+        );
         let ids = |findings: &[&Finding]| findings.iter().map(|finding| finding.id.to_string()).collect::<Vec<_>>();
-        let resolved = resolved.iter().map(|finding| json::finding_value(finding, json::Form::Short));
+        let value = |finding: &Finding| json::finding_value(finding, json::Form::Short);
+        let resolved = self.resolved.iter().map(value);
+        let dismissed = self.dismissed.iter().map(|held| value(&held.finding));
         json!({
             "head": self.head.as_str(),
             "new": ids(&new),
             "still_open": ids(&still_open),
             "resolved": resolved.collect::<Vec<_>>(),
+            "dismissed": dismissed.collect::<Vec<_>>(),
+            "withheld": self.n_withheld,
             "held_back": self.n_held_back,
             "verdict_update": update.as_str(),
         })
@@ -108,9 +123,11 @@ impl SinceLast {
             head: &self.head,
             new: &self.new,
             resolved: &self.resolved,
+            dismissed: &self.dismissed,
             still_open: &self.still_open,
             n_fresh: self.n_fresh,
             held_back: self.n_held_back,
+            had_findings: self.had_findings(),
         }
     }
 
@@ -131,6 +148,8 @@ pub(super) struct Inspected {
     pub(super) imported: HashSet<String>,
     /// The lines that each model or agent reviewed, by name.
     pub(super) models: HashMap<String, Vec<Location>>,
+    /// What became of findings of models, by their indices in the prior review, if they are not reported again.
+    pub(super) settled: HashMap<usize, Settled>,
     /// The files that were not fetched, since the prior review has seen them.
     pub(super) unread: HashSet<FilePath>,
 }
@@ -138,8 +157,8 @@ pub(super) struct Inspected {
 impl Inspected {
     pub(super) fn new(imported: &[Finding], only_fresh: bool, coverage: &Coverage, change: &Change) -> Self {
         let imported = imported.iter().filter_map(|finding| finding.origin.reviewer.clone()).collect();
-        let (coverage, models) = (coverage.clone(), HashMap::new());
-        Self { only_fresh, coverage, imported, models, unread: known_paths(change) }
+        let (coverage, models, settled) = (coverage.clone(), HashMap::new(), HashMap::new());
+        Self { only_fresh, coverage, imported, models, settled, unread: known_paths(change) }
     }
 }
 
@@ -165,7 +184,9 @@ impl PriorReview {
         let then = Snapshot::from_bytes(&run.snapshot?).ok()?;
         let review = *run.review?;
         let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
-        let open = hunks.filter(|hunk| matches!(hunk.status, HunkStatus::NotReviewed(_)));
+        // An answer that nothing settled says nothing about its hunks: they are reviewed again.
+        let is_settled = review.unsettled_because().is_empty();
+        let open = hunks.filter(|hunk| !is_settled || matches!(hunk.status, HunkStatus::NotReviewed(_)));
         let unfinished = open.map(|hunk| hunk.file.clone()).collect();
         Some(Self { run: run.id, review, then, unfinished })
     }
@@ -211,7 +232,7 @@ impl PriorReview {
         let hunks = self.review.coverage.iter().flat_map(|coverage| &coverage.hunks);
         let covered = hunks.filter(|hunk| known.contains(&hunk.file)).map(|hunk| match hunk.status {
             HunkStatus::Reviewed => {
-                CoveredHunk { status: HunkStatus::Skipped(self.unchanged_because()), ..hunk.clone() }
+                CoveredHunk { status: HunkStatus::unchanged_since(&self.review.reviewed), ..hunk.clone() }
             }
             HunkStatus::Skipped(_) | HunkStatus::NotReviewed(_) => hunk.clone(),
         });
@@ -220,7 +241,7 @@ impl PriorReview {
 
     /// Why lines are not reviewed again, for people.
     pub(super) fn unchanged_because(&self) -> String {
-        format!("unchanged since the review of {}", self.review.reviewed.short())
+        coverage::unchanged_since(&self.review.reviewed)
     }
 
     /// Maps its lines onto the change as it is now.
@@ -267,38 +288,33 @@ impl MappedPrior {
         !self.asked(reviewer) || self.is_fresh(file, lines, side)
     }
 
-    /// The prior findings that can still be open, at their current lines.
-    pub(super) fn open(&self) -> Vec<Finding> {
-        let located = self.review.findings.iter().filter_map(|finding| match self.map.locate(&finding.location) {
-            Mapped::At(at) => Some(moved(finding, Some(at))),
-            _ => None,
-        });
-        located.collect()
-    }
-
-    /// The prior findings whose lines no reviewer inspected again, at their current lines.
-    pub(super) fn carried(&self, found: &[Finding], inspected: &Inspected) -> Vec<Finding> {
+    /// The prior findings that are still open and not reported again, at their current lines.
+    ///
+    /// Those of models are settled by what reviewers say about them; the others are open where no reviewer inspected their
+    /// lines again. A blocker that a model reports again about untouched code stays one: other words do not downgrade it.
+    pub(super) fn carried(&self, found: &mut [Finding], inspected: &Inspected) -> Vec<Finding> {
         let is_reviewed = |claim: &ComparedFinding<'_>, mapped: &Mapped| self.is_reviewed(claim, mapped, inspected);
-        let mut carried = Vec::new();
-        let mut doubtful = Vec::new();
-        for finding in &self.review.findings {
-            match self.map.locate(&finding.location) {
-                // Compared by location and not by title: the same mistake elsewhere in the file is another finding.
-                Mapped::At(at) if !is_reviewed(&ComparedFinding::from(finding), &Mapped::At(at.clone())) => {
-                    if !found.iter().any(|found| says_the_same(found, finding, &at)) {
-                        carried.push(moved(finding, Some(at)));
-                    }
-                }
-                _ => doubtful.push(finding),
-            }
-        }
-        let then: Vec<ComparedFinding<'_>> = doubtful.iter().copied().map(ComparedFinding::from).collect();
-        let now: Vec<ComparedFinding<'_>> = found.iter().map(ComparedFinding::from).collect();
+        let prior = &self.carryable();
+        let (then, now) = (compared(prior), compared(&*found));
         let joined = match_findings(&then, &now, &self.map);
         let settled = classify(&then, now.len(), &joined, &self.map, ReviewedScope::at(&is_reviewed));
+        let is_untouched =
+            |claim: &ComparedFinding<'_>| claim.mapped(&self.map).is_some_and(|mapped| !is_reviewed(claim, &mapped));
+        let reported: HashSet<usize> = joined.pairs.iter().map(|(index, _)| *index).collect();
+        let untouched = joined.pairs.into_iter().filter(|(index, _)| is_untouched(&then[*index])).collect::<Vec<_>>();
+        for (then, now) in untouched {
+            keep_blocking(&prior[then], &mut found[now]);
+        }
+        let said_open = (0..prior.len()).filter(|index| !reported.contains(index)).filter_map(|index| match inspected
+            .settled
+            .get(&index)?
+        {
+            Settled::Open(open) => Some((**open).clone()),
+            Settled::Resolved => None,
+        });
         let open = settled.still_open.into_iter().filter(|open| open.current.is_none());
-        carried.extend(open.map(|open| moved(doubtful[open.prior], open.at)));
-        carried
+        let open = open.filter(|open| !inspected.settled.contains_key(&open.prior));
+        said_open.chain(open.map(|open| moved(&prior[open.prior], open.at))).collect()
     }
 
     /// The current path of a file of the prior review.
@@ -306,10 +322,33 @@ impl MappedPrior {
         self.map.path(file, Side::Right)
     }
 
+    /// A finding of the prior review at its current lines, if they are untouched.
+    pub(super) fn occurrence(&self, finding: &Finding) -> Option<Occurrence> {
+        let Mapped::At(location) = self.map.locate(&finding.location) else { return None };
+        Some(Occurrence { location, category: finding.category, severity: finding.severity })
+    }
+
     /// The findings of the prior review, counted or suppressed.
     pub(super) fn found(&self) -> impl Iterator<Item = &Finding> {
+        self.review.findings.iter().chain(self.suppressed())
+    }
+
+    /// The suppressed findings of the prior review.
+    pub(super) fn suppressed(&self) -> impl Iterator<Item = &Finding> {
         let suppressed = self.review.withheld.iter().filter(|held| matches!(held.why, Withheld::Suppressed { .. }));
-        self.review.findings.iter().chain(suppressed.map(|held| &held.finding))
+        suppressed.map(|held| &held.finding)
+    }
+
+    /// The findings that are carried over: those that counted, then those that a dismissal or the consensus withheld.
+    /// The latter are weighed again, so that every later verdict names them, or counts them once the dismissal is gone.
+    fn carryable(&self) -> Vec<Finding> {
+        let is_weighed_again = |held: &&WithheldFinding| match &held.why {
+            Withheld::Suppressed { kind, .. } => matches!(kind, Suppressor::Dismissal { .. }),
+            Withheld::NoConsensus { .. } => true,
+            _ => false,
+        };
+        let withheld = self.review.withheld.iter().filter(is_weighed_again).map(|held| held.finding.clone());
+        self.review.findings.iter().cloned().chain(withheld).collect()
     }
 
     /// True when the reviewer that made a finding inspected its lines again.
@@ -351,7 +390,7 @@ impl MappedPrior {
         (late, is_model): (LateFindings, &dyn Fn(&str) -> bool),
     ) -> SinceLast {
         let prior = &self.review.findings;
-        let then: Vec<ComparedFinding<'_>> = prior.iter().map(ComparedFinding::from).collect();
+        let then = compared(prior);
         let held = self.held_back(&then, kept, withheld, (late, is_model));
         let n_held_back = held.len();
         for (index, why) in held.into_iter().rev() {
@@ -359,6 +398,7 @@ impl MappedPrior {
             withheld.push(WithheldFinding { finding, why: Withheld::HeldBack(why) });
         }
         let pairs = self.pairs(&then, kept, withheld);
+        self.keep_keys(&pairs, kept, withheld);
         let joined: HashSet<usize> = pairs.iter().map(|(prior, _)| *prior).collect();
         let still_open: HashSet<usize> = pairs.iter().map(|(_, current)| *current).collect();
         let (still_open, new): (Vec<usize>, Vec<usize>) = (0..kept.len()).partition(|index| still_open.contains(index));
@@ -369,9 +409,20 @@ impl MappedPrior {
             new,
             resolved: resolved.map(|(_, finding)| finding.clone()).collect(),
             n_withheld: pairs.iter().filter(|(_, current)| *current >= kept.len()).count(),
+            dismissed: suppressed(pairs.iter().map(|(_, current)| *current), kept.len(), withheld),
             still_open,
             n_held_back,
             n_fresh: self.fresh.n_lines(),
+        }
+    }
+
+    /// Gives findings that are worded differently this time the keys of their comments.
+    fn keep_keys(&self, pairs: &[(usize, usize)], kept: &mut [Finding], withheld: &mut [WithheldFinding]) {
+        let keys = FindingKey::all(&self.review.findings);
+        let mut now: Vec<&mut Finding> =
+            kept.iter_mut().chain(withheld.iter_mut().map(|held| &mut held.finding)).collect();
+        for &(then, current) in pairs {
+            keys[then].keep(now[current]);
         }
     }
 
@@ -383,8 +434,7 @@ impl MappedPrior {
         withheld: &[WithheldFinding],
     ) -> Vec<(usize, usize)> {
         let now = kept.iter().chain(withheld.iter().map(|withheld| &withheld.finding));
-        let now: Vec<ComparedFinding<'_>> = now.map(ComparedFinding::from).collect();
-        match_findings(then, &now, &self.map).pairs
+        match_findings(then, &compared(now), &self.map).pairs
     }
 
     /// New findings that contradict the prior review or are about lines that it passed, with the reason.
@@ -419,6 +469,16 @@ impl MappedPrior {
     }
 }
 
+/// The suppressed ones of paired findings; their indices count the withheld findings after the kept ones.
+fn suppressed(
+    paired: impl Iterator<Item = usize>,
+    n_kept: usize,
+    withheld: &[WithheldFinding],
+) -> Vec<WithheldFinding> {
+    let held = paired.filter_map(|current| withheld.get(current.checked_sub(n_kept)?));
+    held.filter(|held| matches!(held.why, Withheld::Suppressed { .. })).cloned().collect()
+}
+
 fn is_part(place: &Location, of: &Location) -> bool {
     place.file == of.file && place.side == of.side && place.lines.overlaps(of.lines)
 }
@@ -431,14 +491,16 @@ fn was_reviewed(coverage: &Coverage, location: &Location) -> bool {
     })
 }
 
-/// True when a finding reports the same defect at the same lines as an earlier one.
-fn says_the_same(found: &Finding, earlier: &Finding, at: &Location) -> bool {
-    let here = &found.location;
-    here.file == at.file
-        && here.side == at.side
-        && here.lines.overlaps(at.lines)
-        && found.summary == earlier.summary
-        && found.origin.rule == earlier.origin.rule
+/// Keeps the severity of a model's blocker. The severity of a rule is a setting, and may be lowered.
+fn keep_blocking(prior: &Finding, found: &mut Finding) {
+    let is_model = prior.origin.rule.is_none() && found.origin.rule.is_none();
+    if is_model && prior.severity.blocks() {
+        found.severity = found.severity.max(prior.severity);
+    }
+}
+
+fn compared<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<ComparedFinding<'a>> {
+    findings.into_iter().map(ComparedFinding::from).collect()
 }
 
 fn moved(finding: &Finding, at: Option<Location>) -> Finding {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use tollgate_core::board::Criterion;
 use tollgate_core::finding::Finding;
 use tollgate_core::review::WithheldFinding;
-use tollgate_core::verify::Weight;
 
 use super::ReviewProgress;
 use super::models::{ModelContext, ModelOptions};
@@ -31,6 +30,8 @@ pub struct ReviewRequest<'a> {
     pub spec: Option<&'a str>,
     /// Acceptance criteria; each reviewer answers for each of them.
     pub criteria: &'a [Criterion],
+    /// The criteria that the last review called not met, by their texts, each with the reason.
+    pub unmet: Vec<(String, String)>,
     /// True to review only the lines that changed since the prior review.
     pub since_last: bool,
     /// The key under which reviews of this line of work are stored; `None` when the change has no stable name.
@@ -122,6 +123,8 @@ pub struct GatedFeature<'a> {
     pub spec: Option<&'a str>,
     /// Its acceptance criteria.
     pub criteria: &'a [Criterion],
+    /// The criteria that the last review called not met, by their texts, each with the reason.
+    pub unmet: Vec<(String, String)>,
 }
 
 impl<'a> ReviewRequest<'a> {
@@ -155,10 +158,10 @@ impl<'a> ReviewRequest<'a> {
         models: ModelOptions<'a>,
         runtime: Runtime<'a>,
     ) -> Self {
-        let GatedFeature { subject, title, body, spec, criteria } = feature;
+        let GatedFeature { subject, title, body, spec, criteria, unmet } = feature;
         let (subject, title, body) = (Some(subject), Some(title), Some(body));
         let context = ReviewContext::Gate;
-        Self { subject, title, body, spec, criteria, context, ..Self::new(settings, forge, models, runtime) }
+        Self { subject, title, body, spec, criteria, unmet, context, ..Self::new(settings, forge, models, runtime) }
     }
 
     /// Requests the prompts of a review at a gate, for [`super::preview`]: no model is asked and no review is stored.
@@ -182,6 +185,7 @@ impl<'a> ReviewRequest<'a> {
             body: None,
             spec: None,
             criteria: &[],
+            unmet: Vec::new(),
             since_last: false,
             subject: None,
             context: ReviewContext::Local,
@@ -200,7 +204,8 @@ impl<'a> ReviewRequest<'a> {
             body: self.body,
             spec: self.spec,
             criteria: self.criteria,
-            weight: if self.context.is_gate() { Weight::Statement } else { Weight::Findings },
+            unmet: &self.unmet,
+            is_gate: self.context.is_gate(),
             options: &self.models,
             events: self.runtime.events,
         }

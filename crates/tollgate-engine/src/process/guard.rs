@@ -37,6 +37,9 @@ mod table;
 pub(crate) use handle::{GuardedProcess, stop_all};
 pub use mark::{ProcessMark, RUN_VARIABLE, end_survivors};
 
+/// The environment variable that marks agents and hooks, so that the commands they run are not taken for a person's.
+pub const AGENT_VARIABLE: &str = "TOLLGATE_AGENT";
+
 /// The hidden argument with which the program runs as a guard.
 pub const GUARD_ARGUMENT: &str = "__guard";
 /// The name prefix of scratch folders; a guard removes no others.
@@ -45,6 +48,15 @@ pub(crate) const FOLDER_PREFIX: &str = "tollgate-agent-";
 pub(crate) const GO: &[u8; 3] = b"go\n";
 /// The guard's exit code when the agent could not be started.
 pub(crate) const NOT_STARTED: u8 = 126;
+
+/// True when a guard of ours is among the ancestors of this process: an agent or a hook started it.
+#[must_use]
+pub fn is_below_guard() -> bool {
+    #[cfg(target_os = "linux")]
+    return table::ancestors().any(|process| process.arguments().nth(1).as_deref() == Some(GUARD_ARGUMENT.as_bytes()));
+    #[cfg(not(target_os = "linux"))]
+    false
+}
 
 /// Runs this process as a guard until the agent has ended and the lifeline is closed.
 ///

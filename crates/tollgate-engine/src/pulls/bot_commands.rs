@@ -4,24 +4,31 @@
 //! transaction, so that a crash neither loses the reply nor repeats the effect.
 
 use tollgate_core::finding::{Finding, FindingId, Severity};
+use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::gate;
 use tollgate_core::pull::command::Command;
 use tollgate_core::pull::finding_key::FindingKey;
 use tollgate_core::pull::marker::Marker;
 use tollgate_core::pull::reply::{self, ReplyTarget};
 use tollgate_core::pull::webhook_event::CommentRef;
+use tollgate_core::report::head_state::SINCE_LAST;
 use tollgate_core::review::{Review, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
-use tollgate_core::suppress::Dismissal;
+use tollgate_core::suppress::{self, Dismissal};
 use tollgate_rules::catalog;
 
 use super::compose;
 use super::post::Post;
-use super::publish::JobError;
+use super::publish::{self, JobError};
 use super::work::{PullJob, fenced, settings_of};
-use crate::forge::host::Permission;
+use crate::forge::host::{Comment, Permission};
+use crate::party::Party;
 use crate::store::pulls::{BotCommand, BotCommandRow, BotEffect, BotReply, NewPost, PostKind, PullRow};
-use crate::store::{CompletedRun, Run, RunRecord};
+use crate::store::{CompletedRun, DismissalRow, NewDismissal, Run, RunRecord, Subject};
+use crate::timestamp::iso;
+
+/// The most characters of a reason that is taken from a thread.
+const MAX_REASON: usize = 1000;
 
 /// Answers all pending commands.
 pub(super) fn answer_all(job: &PullJob<'_>) -> Result<(), JobError> {
@@ -61,8 +68,12 @@ fn execute(
 ) -> Result<CommandResult, JobError> {
     let to = ReplyTarget { comment: place.comment(), mention: &job.me.mention };
     let answer = |effect: BotEffect, body: String| CommandResult { effect, posts: vec![reply_to(row, place, body)] };
-    if command.needs_write() && !may_write(job, &told.who)? {
+    // A bot only gets here to propose a dismissal, which has no effect by itself.
+    if command.needs_write() && !told.is_by_bot() && !may_write(job, &told.who)? {
         return Ok(answer(BotEffect::Nothing, reply::no_permission(&to)));
+    }
+    if matches!(command, Command::Review | Command::FullReview | Command::Resume) && !job.is_open()? {
+        return Ok(answer(BotEffect::Nothing, reply::closed(&to)));
     }
     let review = |whole| answer(BotEffect::Review { whole }, reply::review_started(&to, None, whole));
     Ok(match command {
@@ -79,21 +90,85 @@ fn execute(
             }
             Err(body) => answer(BotEffect::Nothing, body),
         },
-        Command::Dismiss { finding, reason } => match found(job, row, place, finding.as_deref(), &to)? {
-            Ok((run, finding)) => match dismissal(&finding, reason) {
-                Some(dismissal) => {
-                    let mut answer = dismiss(job, row, told, run, dismissal)?;
-                    answer.posts.push(reply_to(row, place, reply::dismissed(&to, &finding, reason)));
-                    answer
+        Command::Dismiss { finding, reason, everywhere } => match found(job, row, place, finding.as_deref(), &to)? {
+            Ok((run, finding)) => dismiss_named(job, row, told, place, (run, finding), (reason, *everywhere))?,
+            Err(body) => answer(BotEffect::Nothing, body),
+        },
+        Command::Confirm { finding } => match found(job, row, place, finding.as_deref(), &to)? {
+            Ok((run, finding)) => match proposal_of(job, &finding)? {
+                Some(proposal) => {
+                    let said = (proposal.dismissal.reason.as_str(), proposal.subject.is_none());
+                    dismiss_named(job, row, told, place, (run, finding), said)?
                 }
-                None => answer(BotEffect::Nothing, reply::needs_reason(&to, &finding)),
+                None => answer(BotEffect::Nothing, reply::no_proposal(&to, &finding)),
+            },
+            Err(body) => answer(BotEffect::Nothing, body),
+        },
+        Command::Reject { finding } => match found(job, row, place, finding.as_deref(), &to)? {
+            Ok((_, finding)) => match proposal_of(job, &finding)? {
+                Some(_) => {
+                    let fingerprint = Fingerprint::of(&finding);
+                    let effect = BotEffect::RejectProposal { subject: subject(job), fingerprint };
+                    answer(effect, reply::rejected(&to, &finding))
+                }
+                None => answer(BotEffect::Nothing, reply::no_proposal(&to, &finding)),
             },
             Err(body) => answer(BotEffect::Nothing, body),
         },
     })
 }
 
-/// Resolving one of our threads dismisses its finding; reopening it withdraws the dismissal.
+/// Dismisses a finding with a reason, or has that proposed when a bot says so, and replies.
+fn dismiss_named(
+    job: &PullJob<'_>,
+    row: &PullRow,
+    told: &BotCommandRow,
+    place: CommentRef,
+    (run, finding): (Run, Finding),
+    (reason, everywhere): (&str, bool),
+) -> Result<CommandResult, JobError> {
+    let to = ReplyTarget { comment: place.comment(), mention: &job.me.mention };
+    let Ok(dismissal) = Dismissal::of_finding(&finding, reason) else {
+        let posts = vec![reply_to(row, place, reply::needs_reason(&to, &finding))];
+        return Ok(CommandResult { effect: BotEffect::Nothing, posts });
+    };
+    if told.is_by_bot() {
+        // A repeated proposal is not answered: two bots would talk forever.
+        if proposal_of(job, &finding)?.is_some() {
+            return Ok(CommandResult::nothing());
+        }
+        let posts = vec![reply_to(row, place, reply::proposed(&to, &finding, reason))];
+        let party = Party::Agent(told.who.clone());
+        let new = Box::new(NewDismissal { dismissal, party, subject: subject(job), everywhere });
+        return Ok(CommandResult { effect: BotEffect::Dismiss { dismissal: new, record: None }, posts });
+    }
+    let mut answer = dismiss(job, row, told, run, (dismissal, everywhere))?;
+    let body = match everywhere {
+        true => reply::dismissed_everywhere(&to, &finding, reason),
+        false => reply::dismissed(&to, &finding, reason),
+    };
+    answer.posts.push(reply_to(row, place, body));
+    Ok(answer)
+}
+
+fn subject(job: &PullJob<'_>) -> Subject {
+    job.pulls.site().subject(&job.repo, job.number)
+}
+
+/// The dismissal of a finding that a bot proposed.
+fn proposal_of(job: &PullJob<'_>, finding: &Finding) -> Result<Option<DismissalRow>, JobError> {
+    let subject = subject(job);
+    let proposals = job.pulls.database().proposals(&subject.repository)?;
+    let is_it = |row: &DismissalRow| {
+        row.is_for(&subject.name)
+            && row.dismissal.fingerprint == Fingerprint::of(finding)
+            && row.dismissal.covers(finding)
+    };
+    Ok(proposals.into_iter().find(is_it))
+}
+
+/// Resolving one of our threads dismisses its finding with the last words of a person there; reopening it withdraws the
+/// dismissal. A blocker without a word stays, and a Critical needs the command.
 fn thread(
     job: &PullJob<'_>,
     row: &PullRow,
@@ -102,27 +177,48 @@ fn thread(
     resolved: bool,
 ) -> Result<CommandResult, JobError> {
     let Some(key) = key_of(job, root)? else { return Ok(CommandResult::nothing()) };
+    // Our own resolution is no dismissal, and neither is a person's click where the finding is gone already.
+    let is_ours = told.who.eq_ignore_ascii_case(&job.me.login);
+    if is_ours || publish::says_resolved(&job.host.line_comments(&job.repo, job.number)?, &job.me, root) {
+        return Ok(CommandResult::nothing());
+    }
     if !may_write(job, &told.who)? {
         return Ok(CommandResult::nothing());
     }
     if !resolved {
-        let repository = job.pulls.site().subject(&job.repo, job.number).repository;
-        return Ok(CommandResult {
-            effect: BotEffect::Withdraw { repository, fingerprint: key.fingerprint() },
-            posts: Vec::new(),
-        });
+        let effect = BotEffect::Withdraw { subject: subject(job), fingerprint: key.fingerprint() };
+        return Ok(CommandResult { effect, posts: Vec::new() });
     }
     let Some(run) = last_run(job, row)? else { return Ok(CommandResult::nothing()) };
     let findings = run.review.as_ref().map(|review| review.findings.as_slice()).unwrap_or_default();
     let finding = FindingKey::find(findings, &key.to_string()).and_then(|index| findings.get(index));
-    // Dismissing a Critical finding needs a reason, which a click does not give.
-    let Some(finding) = finding.filter(|finding| finding.severity != Severity::Critical) else {
-        return Ok(CommandResult::nothing());
-    };
-    match dismissal(finding, &format!("the thread was resolved by {}", told.who)) {
-        Some(dismissal) => dismiss(job, row, told, run, dismissal),
-        None => Ok(CommandResult::nothing()),
+    let Some(finding) = finding else { return Ok(CommandResult::nothing()) };
+    let said = last_words(job, root, &told.who)?.filter(|_| finding.severity != Severity::Critical);
+    let click = || (!finding.severity.blocks()).then(|| format!("the thread was resolved by {}", told.who));
+    match said.or_else(click).and_then(|reason| Dismissal::of_finding(finding, &reason).ok()) {
+        Some(dismissal) => dismiss(job, row, told, run, (dismissal, false)),
+        None => {
+            let place = CommentRef::Thread { comment: root, root };
+            let to = ReplyTarget { comment: root, mention: &job.me.mention };
+            let posts = vec![reply_to(row, place, reply::resolved_without_reason(&to, finding))];
+            Ok(CommandResult { effect: BotEffect::Nothing, posts })
+        }
     }
+}
+
+/// The last words of a person in a thread, with the name of a person who did not resolve it.
+fn last_words(job: &PullJob<'_>, root: u64, resolver: &str) -> Result<Option<String>, JobError> {
+    let comments = job.host.line_comments(&job.repo, job.number)?;
+    let is_word =
+        |comment: &&Comment| comment.answers == Some(root) && !comment.author.is_bot && !job.me.wrote(&comment.author);
+    let words = comments.iter().rev().filter(is_word).find_map(|comment| {
+        let said = suppress::reason(&comment.body).ok()?.chars().take(MAX_REASON).collect::<String>();
+        Some(match comment.author.login.eq_ignore_ascii_case(resolver) {
+            true => said,
+            false => format!("{said} ({})", comment.author.login),
+        })
+    });
+    Ok(words)
 }
 
 fn may_write(job: &PullJob<'_>, who: &str) -> Result<bool, JobError> {
@@ -171,52 +267,40 @@ fn key_of(job: &PullJob<'_>, comment: u64) -> Result<Option<FindingKey>, JobErro
     let comments = job.host.line_comments(&job.repo, job.number)?;
     let root = comments.iter().find(|known| known.id == comment && job.me.wrote(&known.author));
     let marks = root.map(|root| Marker::all_in(&root.body)).unwrap_or_default();
-    Ok(marks.into_iter().find_map(|mark| match mark {
-        Marker::Finding { key } => Some(key),
-        Marker::Summary { .. } | Marker::Review { .. } | Marker::Reply { .. } | Marker::Note { .. } => None,
-    }))
+    Ok(marks.iter().find_map(Marker::finding))
 }
 
-/// A dismissal; `None` without a reason.
-fn dismissal(finding: &Finding, reason: &str) -> Option<Dismissal> {
-    let (file, title) = (finding.location.file.as_str(), finding.summary.as_str());
-    let reason = reason.trim();
-    if reason.is_empty() {
-        return None;
-    }
-    Dismissal::parse(file, title, finding.evidence.clone(), reason.to_owned(), "").ok()
-}
-
-/// Dismisses a finding and re-evaluates its review, without asking models again.
+/// Dismisses a finding in the name of a person and re-evaluates its review, without asking models again.
 fn dismiss(
     job: &PullJob<'_>,
     row: &PullRow,
     told: &BotCommandRow,
     run: Run,
-    dismissal: Dismissal,
+    (dismissal, everywhere): (Dismissal, bool),
 ) -> Result<CommandResult, JobError> {
-    let subject = job.pulls.site().subject(&job.repo, job.number);
-    let repository = subject.repository.clone();
+    let (subject, now) = (subject(job), job.pulls.now());
+    let dismissal = dismissal.made(Some(&told.who), iso(now), everywhere);
     let Run { review, n_added, snapshot, prior, .. } = run;
     let Some(review) = review else { return Ok(CommandResult::nothing()) };
-    let review = without(*review, &dismissal, &told.who);
+    let review = without(*review, &dismissal);
     let settings = settings_of(job, row);
     let gate = gate::check(&review, settings.fail_on);
     let is_current = row.head.as_ref() == Some(&review.reviewed);
     let has_summary = job.pulls.database().posts(job.id)?.iter().any(|row| row.post.kind == PostKind::Summary);
     let mut posts = Vec::new();
     if is_current {
+        let known = super::work::commented(job)?;
         let judged = compose::ReevaluatedReview {
             review: &review,
             gate,
             settings: &settings,
             mention: &job.me.mention,
+            known: &known,
             has_summary,
             details_url: super::work::details_url(job, &review.reviewed),
         };
         posts.extend(judged.posts().iter().map(Post::stored));
     }
-    let now = job.pulls.now();
     let completed = CompletedRun {
         review,
         gate,
@@ -225,18 +309,29 @@ fn dismiss(
         prior,
         new: None,
     };
-    let record = RunRecord::completed(completed, subject, (now, now));
-    let effect = BotEffect::Dismiss { repository, dismissal: Box::new(dismissal), record: Some(Box::new(record)) };
-    Ok(CommandResult { effect, posts })
+    let record = Some(Box::new(RunRecord::completed(completed, subject.clone(), (now, now))));
+    let party = Party::Person(told.who.clone());
+    let dismissal = Box::new(NewDismissal { dismissal, party, subject, everywhere });
+    Ok(CommandResult { effect: BotEffect::Dismiss { dismissal, record }, posts })
+}
+
+/// True for a finding in the file of a dismissal that it covers; equal code in other files is another finding.
+fn is_dismissed(finding: &Finding, dismissal: &Dismissal) -> bool {
+    finding.location.file == dismissal.file && dismissal.covers(finding)
 }
 
 /// Moves the dismissed findings of a review to its withheld ones.
-fn without(mut review: Review, dismissal: &Dismissal, who: &str) -> Review {
+fn without(mut review: Review, dismissal: &Dismissal) -> Review {
     let (dismissed, kept): (Vec<Finding>, Vec<Finding>) =
-        std::mem::take(&mut review.findings).into_iter().partition(|finding| dismissal.covers(finding));
+        std::mem::take(&mut review.findings).into_iter().partition(|finding| is_dismissed(finding, dismissal));
     review.findings = kept;
-    let (by, reason) = (format!("a dismissal by {who}"), Some(dismissal.reason.clone()));
-    let why = || Withheld::Suppressed { by: by.clone(), reason: reason.clone() };
+    // Its delta names findings by the ids that change below.
+    review.extra.remove(SINCE_LAST);
+    let why = || Withheld::Suppressed {
+        by: dismissal.name.clone(),
+        reason: Some(dismissal.reason.clone()),
+        kind: dismissal.suppressor(),
+    };
     let dismissed = dismissed.into_iter().map(|finding| WithheldFinding { finding, why: why() });
     review.withheld.splice(0..0, dismissed);
     let withheld = review.withheld.iter_mut().map(|withheld| &mut withheld.finding);

@@ -10,14 +10,14 @@ use tollgate_core::path::FilePath;
 use tollgate_core::pull::Repo;
 use tollgate_core::pull::finding_key::FindingKey;
 use tollgate_core::pull::surface::{self, Mode, Surface, SurfaceInput};
-use tollgate_core::report::summary;
+use tollgate_core::report::head_state::HeadState;
 use tollgate_core::review::Review;
 use tollgate_core::sha::Sha;
 
 use super::post::Post;
 use crate::config::{ModeWord, Settings};
 use crate::forge::host::ReviewEvent;
-use crate::pipeline::{self, Reviewed};
+use crate::pipeline::{self, Reviewed, SinceLast};
 
 /// The inputs of a review's posts.
 #[derive(Clone, Copy)]
@@ -26,8 +26,8 @@ pub struct PostInputs<'a> {
     pub reviewed: &'a Reviewed,
     /// The settings of the target branch.
     pub settings: &'a Settings,
-    /// The name for mentions, without `@`.
-    pub mention: &'a str,
+    /// The name for mentions, without `@`; `None` where no server answers bot commands.
+    pub mention: Option<&'a str>,
     /// The web URL of the host: `https://github.com`.
     pub site_url: &'a str,
     /// The repository.
@@ -59,6 +59,7 @@ pub fn posts(inputs: &PostInputs<'_>) -> Vec<Post> {
         posts.push(Post::summary(head, summary));
     }
     posts.extend(resolved(inputs).into_iter().map(|key| Post::resolve(head, &key)));
+    posts.extend(returned(inputs).into_iter().map(|key| Post::reopen(head, &key)));
     let (conclusion, text) = check;
     posts.push(Post::check(head, Some(conclusion), text, inputs.details_url));
     posts
@@ -68,6 +69,9 @@ fn surface_of(inputs: &PostInputs<'_>) -> Surface {
     let PostInputs { reviewed, settings, .. } = *inputs;
     let head = &reviewed.review.reviewed;
     let since = reviewed.since.as_ref().filter(|_| !inputs.is_first_seen);
+    let delta = since.map(SinceLast::for_report).filter(|since| since.had_findings);
+    let delta = delta.map(|since| since.blockers(&reviewed.review));
+    let state = HeadState::of(&reviewed.review, reviewed.gate, delta);
     let summary = pipeline::summary_text(reviewed, &settings.bot, since);
     let url_of = |file: &FilePath, lines: Option<LineRange>, side: Side| {
         let commit = match side {
@@ -82,7 +86,7 @@ fn surface_of(inputs: &PostInputs<'_>) -> Surface {
         head,
         review: &reviewed.review,
         files: &reviewed.change.files,
-        gate: reviewed.gate,
+        state: &state,
         summary: summary.as_deref(),
         new: since.map(|since| since.new.as_slice()),
         known: inputs.known,
@@ -100,6 +104,8 @@ pub(super) struct ReevaluatedReview<'a> {
     pub(super) gate: Gate,
     pub(super) settings: &'a Settings,
     pub(super) mention: &'a str,
+    /// The keys of findings that have a comment.
+    pub(super) known: &'a BTreeSet<String>,
     pub(super) has_summary: bool,
     pub(super) details_url: Option<String>,
 }
@@ -109,17 +115,18 @@ impl ReevaluatedReview<'_> {
     pub(super) fn posts(&self) -> Vec<Post> {
         let Self { review, gate, settings, .. } = *self;
         let head = &review.reviewed;
-        let summary = summary::write(&pipeline::bare_comment(review, &settings.bot));
+        let state = HeadState::stored(review, Some(gate));
+        let summary = pipeline::stored_summary_text(review, gate, &settings.bot);
         let surface = surface::surface(&SurfaceInput {
             bot: &settings.bot,
-            mention: self.mention,
+            mention: Some(self.mention),
             head,
             review,
             files: &[],
-            gate,
+            state: &state,
             summary: summary.as_deref(),
             new: Some(&[]),
-            known: &BTreeSet::new(),
+            known: self.known,
             cap: None,
             url_of: &|_, _, _| String::new(),
             details_url: self.details_url.as_deref(),
@@ -165,6 +172,16 @@ fn resolved(inputs: &PostInputs<'_>) -> Vec<String> {
     };
     let keys: BTreeSet<FindingKey> = resolved.map(key_of).filter(|key| !now.contains(key)).collect();
     keys.into_iter().map(|key| key.to_string()).filter(|key| inputs.known.contains(key)).collect()
+}
+
+/// The keys of new findings that have a comment of ours already: they may be back.
+fn returned(inputs: &PostInputs<'_>) -> Vec<String> {
+    let findings = &inputs.reviewed.review.findings;
+    let new = inputs.reviewed.since.as_ref().map(|since| since.new.as_slice());
+    let is_new = |index: usize| new.is_none_or(|new| new.contains(&index));
+    let keys = FindingKey::numbered(findings, is_new);
+    let new = keys.into_iter().enumerate().filter(|(index, _)| is_new(*index));
+    new.map(|(_, key)| key.to_string()).filter(|key| inputs.known.contains(key)).collect()
 }
 
 /// The host's event for a review.

@@ -8,11 +8,6 @@ pub(super) fn no_merge_base(branch: &str) -> Failure {
         .hint("Rebase it onto its target branch.")
 }
 
-/// A worker panicked.
-pub(super) fn mistake() -> Failure {
-    Failure::new(Kind::Internal, "internal error").hint("The server's log has the details; please report it.")
-}
-
 /// The repository's settings file is too large.
 pub(super) fn large_settings(file: &str) -> Failure {
     crate::failure::bad_config(file, "the file is larger than 1 MiB")

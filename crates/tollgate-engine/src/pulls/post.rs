@@ -52,6 +52,8 @@ pub enum PostContent {
     },
     /// Resolves the thread of a finding, which is the key.
     Resolve,
+    /// Opens the thread of a finding again, which is the key.
+    Reopen,
     /// The check run of the commit.
     Check {
         /// The conclusion; `None` while in progress.
@@ -104,6 +106,12 @@ impl Post {
         Self { head: head.clone(), key: key.to_owned(), what: PostContent::Resolve }
     }
 
+    /// Opens the thread of a finding again. It replaces an entry that resolves the same thread.
+    #[must_use]
+    pub fn reopen(head: &Sha, key: &str) -> Self {
+        Self { head: head.clone(), key: key.to_owned(), what: PostContent::Reopen }
+    }
+
     /// The check run of a commit.
     #[must_use]
     pub fn check(head: &Sha, conclusion: Option<Conclusion>, text: CheckOutput, details_url: Option<&str>) -> Self {
@@ -146,6 +154,7 @@ impl PostContent {
                 (PostKind::Reply, json(&ReplyV1 { comment: to.comment(), root, body: body.clone() }))
             }
             Self::Resolve => (PostKind::Resolve, String::new()),
+            Self::Reopen => (PostKind::Resolve, REOPEN.to_owned()),
             Self::Check { conclusion, text, details_url } => {
                 let annotations = text.annotations.iter().map(AnnotationV1::from).collect();
                 let check = CheckV1 {
@@ -179,6 +188,7 @@ impl PostContent {
                 let to = root.map_or(CommentRef::Conversation(comment), |root| CommentRef::Thread { comment, root });
                 Self::Reply { to, body }
             }
+            PostKind::Resolve if body == REOPEN => Self::Reopen,
             PostKind::Resolve => Self::Resolve,
             PostKind::Check => {
                 let CheckV1 { conclusion, title, summary, annotations, details_url } = serde_json::from_str(body)?;
@@ -193,6 +203,9 @@ impl PostContent {
         })
     }
 }
+
+/// The stored content of an entry that opens a thread again.
+const REOPEN: &str = "reopen";
 
 fn json(value: &impl Serialize) -> String {
     // These types serialize without errors.
@@ -334,6 +347,7 @@ mod tests {
         check(&Post::summary(&head, "# a\n".to_owned()));
         check(&Post::note(&head, "skipped", "b".to_owned()));
         check(&Post::resolve(&head, "fp-1"));
+        check(&Post::reopen(&head, "fp-1"));
         for act in [ReviewEvent::Comment, ReviewEvent::Approve, ReviewEvent::RequestChanges] {
             check(&Post::review(&head, "b".to_owned(), act, vec![inline(at), inline(None)]));
         }

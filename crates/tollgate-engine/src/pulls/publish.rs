@@ -21,10 +21,12 @@ mod conversation;
 mod existing;
 mod outbox;
 mod review;
+mod thread;
 
 pub use conversation::{CommentAction, publish_comment};
 use existing::ExistingPosts;
 pub use outbox::{MemoryOutbox, Outbox};
+pub(super) use thread::says_resolved;
 
 /// The pull request to publish to.
 #[derive(Clone, Copy)]
@@ -98,7 +100,8 @@ pub fn publish(target: &Target<'_>, posts: &[Post], outbox: &dyn Outbox) -> Resu
                 review::review(&mut existing, post, (body, *act, inline), outbox)
             }
             PostContent::Inline(inline) => review::inline(&mut existing, post, inline, outbox),
-            PostContent::Resolve => review::resolve(&mut existing, post),
+            PostContent::Resolve => thread::resolve(&mut existing, post, outbox),
+            PostContent::Reopen => thread::reopen(&mut existing, post, outbox),
             PostContent::Check { conclusion, text, details_url } => {
                 check::check(&mut existing, post, (*conclusion, text, details_url.as_deref()), outbox)
             }

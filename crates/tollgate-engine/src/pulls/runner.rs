@@ -4,9 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Pulls;
 use super::work::{self, Watch};
-use super::{Pulls, failure};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::store::pulls::{Claim, NextClaim};
 use crate::store::queue::{FencingToken, Queue};
 use crate::store::{Database, Signal};
@@ -92,7 +92,7 @@ impl JobKind for PullJobs {
     }
 
     fn recover(&self, claim: &Claim, _: &RunningPull) -> Failure {
-        work::gave_up(&self.pulls, claim.token).err().unwrap_or_else(failure::mistake)
+        work::gave_up(&self.pulls, claim.token).err().unwrap_or_else(failure::internal_error)
     }
 }
 
@@ -123,7 +123,7 @@ fn reconcile(worker: &Arc<Shared<PullJobs>>) {
                 worker.log_once("reconcile", &found.problems.join("; "));
             }
             Ok(Err(failure)) => worker.log_once("reconcile", &failure.message),
-            Err(_) => worker.log_once("reconcile", &failure::mistake().message),
+            Err(_) => worker.log_once("reconcile", &failure::internal_error().message),
         }
         worker.wait_for_shutdown(RECONCILE_EVERY);
     }

@@ -28,7 +28,7 @@ use crate::store::pulls::{Claim, Fenced, FencingToken, LeaseRequest, NextClaim, 
 
 mod review;
 
-pub(super) use review::details_url;
+pub(super) use review::{commented, details_url};
 
 /// The time limit of a review.
 const LONGEST_REVIEW: Duration = Duration::from_secs(30 * 60);
@@ -266,6 +266,11 @@ impl PullJob<'_> {
         Ok(self.host.pull(&self.repo, self.number)?)
     }
 
+    /// True when the pull request is open.
+    pub(super) fn is_open(&self) -> Result<bool, JobError> {
+        Ok(self.pull()?.is_open)
+    }
+
     pub(super) fn target(&self) -> Target<'_> {
         let check_name = &self.pulls.site().check_name;
         Target { host: self.host.as_ref(), me: &self.me, repo: &self.repo, number: self.number, check_name }
@@ -412,14 +417,14 @@ fn kind_of(what: &PostContent) -> PostKind {
         PostContent::Inline(_) => PostKind::Inline,
         PostContent::Note(_) => PostKind::Note,
         PostContent::Reply { .. } => PostKind::Reply,
-        PostContent::Resolve => PostKind::Resolve,
+        PostContent::Resolve | PostContent::Reopen => PostKind::Resolve,
         PostContent::Check { .. } => PostKind::Check,
     }
 }
 
 /// Releases the lease of a job that panicked; it counts as a failed attempt.
 pub(super) fn gave_up(pulls: &Pulls, token: FencingToken) -> Result<(), Failure> {
-    let mistake = failure::mistake();
+    let mistake = crate::failure::internal_error();
     let later = pulls.now().saturating_add(MAX_TROUBLE_MS);
     let _ = pulls.database().release_after_failure(token, &mistake.message, later)?;
     Err(mistake)

@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use tollgate_core::answer::{self, Answer, NoAnswer};
+use tollgate_core::answer::{self, Answer, NoAnswer, PromptQuestions};
 use tollgate_core::board::Criterion;
-use tollgate_core::verify::{self, Weight};
+use tollgate_core::verify;
 use tollgate_core::{prompt, tokens};
 use tollgate_rules::text::mask::mask;
 
@@ -102,10 +102,10 @@ pub struct AskOptions<'a> {
     pub parallel: usize,
     /// The budget in US dollars.
     pub usd: Option<f64>,
-    /// Which part of an answer keeps a change from passing, and so must be consistent.
-    pub weight: Weight,
     /// The acceptance criteria that reviewers answer for.
     pub criteria: &'a [Criterion],
+    /// How many findings of the last review the prompts ask about.
+    pub n_prior: usize,
     /// Cancels all jobs.
     pub cancel: &'a CancellationToken,
 }
@@ -124,6 +124,13 @@ pub enum JobEvent {
         job: usize,
         /// The progress event of the call.
         heard: CallProgress,
+    },
+    /// The reviewer wrote more of its answer.
+    Output {
+        /// The index of the job.
+        job: usize,
+        /// The text, redacted.
+        text: String,
     },
     /// A job ended.
     Ended {
@@ -194,6 +201,12 @@ impl Purse {
 /// The number of output tokens that a cost estimate assumes.
 const EXPECTED_OUTPUT: u64 = 1_500;
 
+/// The estimated cost of a call in US dollars; 0 when the price is not known.
+pub(crate) fn expected_cost(n_tokens: usize, price: Option<&Price>) -> f64 {
+    let expected = Usage { input: n_tokens as u64, output: EXPECTED_OUTPUT, cached: 0 };
+    price.map_or(0.0, |price| price::cost(&expected, price))
+}
+
 fn one(
     index: usize,
     job: &CallJob,
@@ -203,8 +216,7 @@ fn one(
     signs: &Sender<JobEvent>,
 ) -> CallResult {
     let member = &terms.members[job.member];
-    let expected = Usage { input: job.n_tokens as u64, output: EXPECTED_OUTPUT, cached: 0 };
-    let expected = member.price.as_ref().map_or(0.0, |price| price::cost(&expected, price));
+    let expected = expected_cost(job.n_tokens, member.price.as_ref());
     if terms.cancel.is_cancelled() {
         return CallResult::never_begun("the review was stopped before");
     }
@@ -220,15 +232,60 @@ fn one(
         )));
     }
     let _ = signs.send(JobEvent::Begun { job: index });
-    let heard = |heard: CallProgress| drop(signs.send(JobEvent::CallProgress { job: index, heard }));
+    let written = Mutex::new(LiveText::default());
+    let tell = |text: String| drop(signs.send(JobEvent::Output { job: index, text }));
+    let heard = |heard: CallProgress| {
+        if let CallProgress::Answer(text) = &heard {
+            let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(text) = written.add(text) {
+                tell(without_secrets(&text, terms.redactor));
+            }
+        }
+        drop(signs.send(JobEvent::CallProgress { job: index, heard }));
+    };
     let watch = CallControl { deadline: terms.deadline, idle: terms.idle, cancel: terms.cancel, heard: &heard };
     let mut talk = Talk { job, member, terms, watch, usage: Usage::default(), cost: None, model: None };
     let outcome = talk.run();
     if let Err(AskError::Failed(CallFailure { why: FailureCause::Setup, .. })) = &outcome {
         broken.lock().unwrap_or_else(PoisonError::into_inner).insert(job.member);
     }
+    let rest = written.lock().unwrap_or_else(PoisonError::into_inner).finish();
+    if !rest.is_empty() {
+        tell(without_secrets(&rest, terms.redactor));
+    }
     purse.put_back(expected - talk.cost.unwrap_or(0.0));
     CallResult { outcome, usage: talk.usage, cost: talk.cost, ended: Duration::ZERO, model: talk.model }
+}
+
+/// Text that is being written, told in pieces between which no secret is cut: whole lines, or whole values of JSON.
+#[derive(Default)]
+struct LiveText {
+    pending: String,
+    n_told: usize,
+}
+
+impl LiveText {
+    /// A longer text without a line feed is also cut after a value or a sentence.
+    const LONG: usize = 200;
+    /// The most bytes that are told of one answer.
+    const MAX: usize = 256 * 1024;
+
+    fn add(&mut self, text: &str) -> Option<String> {
+        if self.n_told >= Self::MAX {
+            return None;
+        }
+        self.pending.push_str(text);
+        let line = self.pending.rfind('\n').map(|at| at + 1);
+        let part = || ["\",", "},", ". "].iter().filter_map(|end| Some(self.pending.rfind(end)? + end.len())).max();
+        let end = line.or_else(|| part().filter(|_| self.pending.len() > Self::LONG))?;
+        let rest = self.pending.split_off(end);
+        self.n_told += self.pending.len();
+        Some(std::mem::replace(&mut self.pending, rest))
+    }
+
+    fn finish(&mut self) -> String {
+        std::mem::take(&mut self.pending)
+    }
 }
 
 impl CallResult {
@@ -326,19 +383,20 @@ fn read(reply: &Reply, shared: &str, terms: &AskOptions<'_>) -> Result<ParsedAns
     if prompt::echoes_request(shared, &reply.text) {
         return Err(Unread::Repairable("it repeats the request".to_owned()));
     }
+    let asked = PromptQuestions { criteria: terms.criteria, n_prior: Some(terms.n_prior) };
     let structured = reply.structured.as_ref().map(answer::read_structured);
     let read = match structured {
         // The text beside an unusable tool call may still be an answer.
-        Some(Err(_)) if !reply.text.trim().is_empty() => answer::read_with_criteria(&reply.text, terms.criteria),
+        Some(Err(_)) if !reply.text.trim().is_empty() => answer::read_asked(&reply.text, asked),
         Some(read) => read,
-        None => answer::read_with_criteria(&reply.text, terms.criteria),
+        None => answer::read_asked(&reply.text, asked),
     };
     let mut answer = read.map_err(|problem: NoAnswer| {
         let why = problem.to_string();
         if problem.is_worth_repairing() { Unread::Repairable(why) } else { Unread::Final(why) }
     })?;
     answer.truncated |= reply.stop == StopReason::Length;
-    let note = verify::check_consistency(&answer, terms.weight).map_err(Unread::Final)?;
+    let note = verify::check_consistency(&answer).map_err(Unread::Final)?;
     let notes = answer.problems.iter().cloned().chain(note).collect();
     Ok(ParsedAnswer { answer, notes })
 }

@@ -19,7 +19,7 @@ use super::pulls::Rotation;
 use super::queue::LeaseLost;
 use super::sql::{self, Connection, OptionalExtension as _, WriteMode};
 use super::{Location, Store, open};
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, no_thread};
 
 mod clock;
 mod failure;
@@ -108,10 +108,6 @@ impl Writing {
             }
         }
     }
-}
-
-fn no_thread(error: &std::io::Error) -> Failure {
-    Failure::new(Kind::External, format!("no thread can be started that writes the database: {error}"))
 }
 
 impl Database {

@@ -7,6 +7,7 @@ use tollgate_core::board::FeatureId;
 use tollgate_core::coverage::CoverageCount;
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::Gate;
+use tollgate_core::report::head_state::HeadState;
 use tollgate_core::verdict::Verdict;
 
 use super::row::{self, Counts, Run};
@@ -189,6 +190,8 @@ pub struct Listed {
     pub verdict: Option<Verdict>,
     /// The result of the gate.
     pub gate: Option<Gate>,
+    /// The state of the head; `None` when there is no review.
+    pub state: Option<HeadState>,
     /// The reason why there is no review.
     pub problem: Option<String>,
     /// The findings.
@@ -378,8 +381,15 @@ fn listed(connection: &Connection, query: &RunQuery, which: RunConditions) -> sq
     for listed in &mut all {
         listed.reviewers = reviewers(connection, listed.id)?;
         listed.feature = feature(connection, listed.id)?;
+        listed.state = state(connection, listed)?;
     }
     Ok(all)
+}
+
+/// The state of a run's head, computed from its review.
+fn state(connection: &Connection, listed: &Listed) -> sql::Result<Option<HeadState>> {
+    let review = row::by_id(connection, listed.id)?.and_then(|run| run.review);
+    Ok(review.map(|review| HeadState::stored(&review, listed.gate)))
 }
 
 /// The reviewers of a run.
@@ -426,6 +436,7 @@ fn of_row(row: &Row<'_>) -> sql::Result<Listed> {
         title: row.get(8)?,
         verdict: verdict.as_deref().and_then(Verdict::parse),
         gate: gate.as_deref().and_then(Gate::parse),
+        state: None,
         problem: row.get(11)?,
         counts,
         coverage: CoverageCount { reviewed: row.get(19)?, skipped: row.get(20)?, not_reviewed: row.get(21)? },

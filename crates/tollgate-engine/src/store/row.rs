@@ -110,7 +110,7 @@ pub(super) fn last_of(connection: &Connection, subject: &Subject) -> sql::Result
 
 pub(super) fn run(row: &Row<'_>) -> sql::Result<Run> {
     let text: Option<String> = row.get("review")?;
-    let review = text.map(|text| json::read_strict(text.as_bytes()).map_err(|error| damaged(error.to_string())));
+    let review = text.map(|text| json::read_stored(text.as_bytes()).map_err(|error| damaged(error.to_string())));
     let state: String = row.get("state")?;
     let state = [State::Completed, State::Failed, State::Cancelled].into_iter().find(|known| known.as_str() == state);
     let verdict: Option<String> = row.get("verdict")?;

@@ -13,9 +13,11 @@ use tollgate_core::path::FilePath;
 use tollgate_core::review::Review;
 use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
+use tollgate_core::suppress::Dismissal;
 
 use super::place::{self, Place, again_on_a_server};
 use super::*;
+use crate::party::Party;
 
 fn subject(branch: &str) -> Subject {
     let name = format!("branch {branch}");
@@ -57,6 +59,7 @@ fn review(head: &str) -> Review {
         coverage: Some(Coverage {
             hunks: vec![CoveredHunk { file, lines: LineRange::new(1, 9), status: HunkStatus::Reviewed }],
         }),
+        doubts: Vec::new(),
         re_review_required: false,
         notes: None,
         extra: serde_json::Map::new(),
@@ -163,19 +166,79 @@ fn a_stored_run_does_not_change() {
     }
 }
 
+fn person(name: &str) -> Party {
+    Party::Person(name.to_owned())
+}
+
+/// A dismissal of `finding` on a branch.
+fn dismissal(finding: &Finding, branch: &str, party: Party, reason: &str) -> NewDismissal {
+    let dismissal = Dismissal::of_finding(finding, reason).unwrap();
+    NewDismissal { dismissal, party, subject: subject(branch), everywhere: false }
+}
+
+const REPOSITORY: &str = "example.com/o/r";
+
+/// The dismissals that hold for a branch, by author and reason.
+fn held(store: &Store, branch: &str) -> Vec<String> {
+    let rows = store.dismissals_for(REPOSITORY, &format!("branch {branch}")).unwrap();
+    rows.into_iter().map(|row| format!("{}: {}", row.name, row.reason)).collect()
+}
+
 #[test]
 fn a_dismissal_holds_until_it_is_withdrawn() {
     let folder = Folder::new();
     let mut store = folder.store();
     let finding = finding(0, "one", Severity::High);
-    store.dismiss("r", &finding, "first", 1).unwrap();
-    store.dismiss("r", &finding, "second", 2).unwrap();
-    let reasons: Vec<String> = store.dismissals("r").unwrap().into_iter().map(|dismissal| dismissal.reason).collect();
-    assert_eq!(reasons, ["second"]);
+    store.dismiss(&dismissal(&finding, "work", person("Ada"), "first"), 1).unwrap();
+    store.dismiss(&dismissal(&finding, "work", person("Ada"), "second"), 2).unwrap();
+    assert_eq!(held(&store, "work"), ["a dismissal by Ada: second"]);
     assert_eq!(store.dismissals("another").unwrap(), []);
-    assert!(store.withdraw("r", Fingerprint::of(&finding), 3).unwrap());
-    assert!(!store.withdraw("r", Fingerprint::of(&finding), 4).unwrap());
-    assert_eq!(store.dismissals("r").unwrap(), []);
+    assert!(store.withdraw(REPOSITORY, Fingerprint::of(&finding), 3).unwrap());
+    assert!(!store.withdraw(REPOSITORY, Fingerprint::of(&finding), 4).unwrap());
+    assert_eq!(store.dismissals(REPOSITORY).unwrap(), []);
+}
+
+#[test]
+fn a_dismissal_on_one_branch_does_not_hold_on_another() {
+    let folder = Folder::new();
+    let mut store = folder.store();
+    let (one, two) = (finding(0, "one", Severity::High), finding(1, "two", Severity::High));
+    store.dismiss(&dismissal(&one, "work", person("Ada"), "ours"), 1).unwrap();
+    let everywhere = NewDismissal { everywhere: true, ..dismissal(&two, "work", person("Grace"), "a fixture") };
+    store.dismiss(&everywhere, 2).unwrap();
+    assert_eq!(
+        held(&store, "work"),
+        ["a dismissal by Ada: ours", "a dismissal by Grace for the whole repository: a fixture"]
+    );
+    assert_eq!(held(&store, "other"), ["a dismissal by Grace for the whole repository: a fixture"]);
+    // Two occurrences that share file and title are dismissed one by one.
+    let other_code = Finding { evidence: "let x = 2;".to_owned(), ..one.clone() };
+    store.dismiss(&dismissal(&other_code, "work", person("Ada"), "this too"), 3).unwrap();
+    assert_eq!(held(&store, "work").len(), 3);
+}
+
+#[test]
+fn the_dismissal_of_an_agent_has_no_effect_until_a_person_confirms_it() {
+    let folder = Folder::new();
+    let mut store = folder.store();
+    let finding = finding(0, "one", Severity::Critical);
+    let agent = || Party::Agent("an agent".to_owned());
+    for reason in ["first", "again"] {
+        let row = store.dismiss(&dismissal(&finding, "work", agent(), reason), 1).unwrap();
+        assert!(row.is_proposal, "{row:?}");
+        assert_eq!(row.dismissal.reason, "first", "a pending proposal stays as it is");
+    }
+    assert_eq!(held(&store, "work"), [""; 0]);
+    assert_eq!(store.proposals(REPOSITORY).unwrap().len(), 1);
+    let row = store.dismiss(&dismissal(&finding, "work", person("Ada"), "I looked"), 2).unwrap();
+    assert_eq!((row.is_proposal, row.proposed_by.as_deref()), (false, Some("an agent")));
+    assert_eq!(held(&store, "work"), ["a dismissal by Ada, proposed by an agent: I looked"]);
+    assert_eq!(store.proposals(REPOSITORY).unwrap(), []);
+    // A rejected proposal is gone, and the agent may propose again.
+    store.dismiss(&dismissal(&finding, "other", agent(), "please"), 3).unwrap();
+    assert!(store.reject_proposal(REPOSITORY, Fingerprint::of(&finding), "Ada", 4).unwrap());
+    assert!(!store.reject_proposal(REPOSITORY, Fingerprint::of(&finding), "Ada", 5).unwrap());
+    assert_eq!(held(&store, "other"), [""; 0]);
 }
 
 #[test]
@@ -198,7 +261,7 @@ fn a_file_of_a_newer_version_is_left_alone() {
             drop(Store::open(path).unwrap());
             rusqlite::Connection::open(path).unwrap().pragma_update(None, "user_version", 99).unwrap();
         },
-        "comes from a newer tollgate (version 99, known is 8)",
+        "comes from a newer tollgate (version 99, known is 9)",
     );
 }
 
@@ -244,7 +307,8 @@ fn a_read_only_store_can_be_read() {
     let connection = open::open_with(&folder.path(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     let mut store = Store { connection, place: folder.place() };
     assert!(store.last_before(&subject("work"), "d", b"").unwrap().is_some());
-    let failure = store.dismiss("r", &finding(0, "one", Severity::High), "x", 1).unwrap_err();
+    let new = dismissal(&finding(0, "one", Severity::High), "work", person("Ada"), "x");
+    let failure = store.dismiss(&new, 1).unwrap_err();
     assert!(failure.message.contains("it can only be read"), "{}", failure.message);
 }
 
@@ -312,7 +376,7 @@ fn tables_of_a_newer_program_are_used_if_it_allows_and_else_left_alone() {
     assert_eq!(folder.store().runs(&Filter { limit: 9, ..Filter::default() }).unwrap().len(), 1);
     folder.0.carry_out("UPDATE tollgate_schema SET works_with = 99").unwrap();
     let failure = Store::open_at(&folder.place()).unwrap_err();
-    assert!(failure.message.contains("comes from a newer tollgate (version 99, known is 8)"), "{}", failure.message);
+    assert!(failure.message.contains("comes from a newer tollgate (version 99, known is 9)"), "{}", failure.message);
     let theirs = Place::on_server();
     theirs.carry_out("CREATE TABLE run (x INT)").unwrap();
     let failure = Store::open_at(&super::Location::parse(&theirs.address()).unwrap()).unwrap_err();

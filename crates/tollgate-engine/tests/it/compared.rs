@@ -383,7 +383,7 @@ fn outside_a_repository_only_a_patch_can_be_reviewed() {
     ");
     assert_snapshot!(words(scratch.fetch(patch("hello\n"))), @"
     User: `x.patch` holds no unified diff
-    Make one with `git diff > change.patch`.
+    Make one with `git diff > change.patch` or `diff -u`.
     ");
     assert_snapshot!(words(scratch.fetch(patch("\n"))), @"the patch x.patch");
 }

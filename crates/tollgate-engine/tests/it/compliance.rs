@@ -6,6 +6,7 @@ use serde_json::json;
 use tollgate_core::answer::Decision;
 use tollgate_core::board::{Criterion, Met};
 use tollgate_core::coverage::HunkStatus;
+use tollgate_core::gate::Gate;
 use tollgate_engine::config::{self, Layer, Settings};
 use tollgate_engine::forge::local::Trigger;
 use tollgate_engine::pipeline::{ModelOptions, ReviewContext, Reviewed};
@@ -141,10 +142,10 @@ fn at_a_gate_a_rejection_with_a_reason_is_heard() {
         .collect();
     let (no, yes) = (("one", Decision::Rejected, Some("As seen.")), ("two", Decision::Approved, Some("As seen.")));
     assert_eq!(stated, [no, yes, no, yes]);
-    // Elsewhere nothing would come of it, so it is no review.
+    // Elsewhere it is a doubt: without a finding nothing would come of it, so the review is not complete.
     let own = review(&[], ReviewContext::Local, &said);
-    assert_eq!(n_missed(&own), 2);
-    assert!(own.stated.iter().all(|stated| stated.decision == Decision::Approved));
+    assert_eq!((n_missed(&own), own.review.is_complete(), own.gate), (0, false, Gate::Partial));
+    assert!(own.review.doubts.iter().all(|doubt| doubt.to_string().starts_with("one says REJECTED")));
 }
 
 #[test]

@@ -45,9 +45,31 @@ fn only_the_attributes_of_the_base_mark_files_as_generated() {
     let says = "api/*.conf linguist-generated\n*.lock -linguist-generated\nold.conf linguist-generated=false\n";
     check(
         &[(".gitattributes", says)],
-        &[("api/a.conf", "a\n"), ("b.conf", "b\n"), ("yarn.lock", "c\n"), ("old.conf", "d\n"), ("dist/e.conf", "e\n")],
-        "api/a.conf dist/e.conf",
+        &[("api/a.conf", "a\n"), ("b.conf", "b\n"), ("yarn.lock", "c\n"), ("old.conf", "d\n"), ("dist/e.js", "e\n")],
+        "api/a.conf dist/e.js",
     );
+}
+
+#[test]
+fn output_folders_are_known_by_the_manifest_beside_them() {
+    check(
+        &[
+            ("web/package.json", "{}\n"),
+            ("ios/Podfile", "a\n"),
+            (".gitattributes", "web/dist/own.js -linguist-generated\n"),
+        ],
+        &[
+            ("api/dist/a.js", "a\n"),
+            ("ios/Pods/A/a.swift", "a\n"),
+            ("pods/a.go", "a\n"),
+            ("web/dist/a.js", "a\n"),
+            ("web/dist/own.js", "a\n"),
+            ("web/src/dist/a.js", "a\n"),
+        ],
+        "ios/Pods/A/a.swift web/dist/a.js",
+    );
+    // A manifest that the change adds proves nothing.
+    check(&[], &[("web/package.json", "{}\n"), ("web/dist/a.js", "a\n")], "");
 }
 
 #[test]

@@ -125,7 +125,8 @@ fn a_whole_answer_is_a_reply() {
         let reply = call.asked.unwrap();
         assert_eq!((reply.stop, reply.structured), (StopReason::Finished, Some(json!({"decision": "rejected"}))));
         assert_eq!((reply.usage.input, reply.usage.output), (7, 3));
-        assert_eq!(call.heard, [CallProgress::Sent, CallProgress::Answer(11), CallProgress::Answer(12)]);
+        let pieces = ["{\"decision\"", ":\"rejected\"}"].map(|text| CallProgress::Answer(text.to_owned()));
+        assert_eq!(call.heard, [&[CallProgress::Sent][..], &pieces].concat());
         assert_eq!(server.requests().len(), 1);
     }
 }
@@ -148,6 +149,133 @@ fn a_stream_without_its_end_mark_is_no_answer() {
         let server = FaultServer::playing(vec![Act::Raw(format!("{head}\r\n\r\n{stream}"))]);
         let failure = ask_once(connection(protocol, &server)).asked.unwrap_err();
         assert_eq!((failure.why, failure.n_tries), (FailureCause::Garbled, 1), "{protocol:?}: {stream}");
+    }
+}
+
+/// A response in one piece.
+fn json_response(kind: &str, body: &serde_json::Value) -> Act {
+    let body = body.to_string();
+    Act::Raw(format!("HTTP/1.1 200 OK\r\n{kind}content-length: {}\r\n\r\n{body}", body.len()))
+}
+
+const JSON: &str = "content-type: application/json; charset=utf-8\r\n";
+
+/// A completion without a stream: text or the arguments of a tool, and the reason to stop in the words of the protocol.
+fn completion(protocol: Protocol, text: &str, tool: bool, stop: &str) -> serde_json::Value {
+    let arguments: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    match protocol {
+        Protocol::OpenAi => {
+            let call =
+                json!([{"id": "1", "type": "function", "function": {"name": "report_review", "arguments": text}}]);
+            let message = if tool { json!({"content": null, "tool_calls": call}) } else { json!({"content": text}) };
+            json!({
+                "object": "chat.completion", "model": "m-1",
+                "choices": [{"index": 0, "message": message, "finish_reason": stop}],
+                "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+            })
+        }
+        Protocol::Anthropic => {
+            let call = json!({"type": "tool_use", "name": "report_review", "input": arguments});
+            let block = if tool { call } else { json!({"type": "text", "text": text}) };
+            json!({
+                "type": "message", "role": "assistant", "model": "m-1", "content": [block], "stop_reason": stop,
+                "usage": {"input_tokens": 7, "output_tokens": 3},
+            })
+        }
+        Protocol::Gemini => {
+            let call = json!({"functionCall": {"name": "report_review", "args": arguments}});
+            let part = if tool { call } else { json!({"text": text}) };
+            json!({
+                "candidates": [{"content": {"parts": [part], "role": "model"}, "finishReason": stop}],
+                "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 3}, "modelVersion": "m-1",
+            })
+        }
+    }
+}
+
+// Issue 17: such answers were refused with a hint that blamed the base URL.
+#[test]
+fn a_completion_without_a_stream_is_read_like_a_stream() {
+    let answer = "{\"decision\":\"rejected\"}";
+    for (protocol, stop, length) in [
+        (Protocol::OpenAi, "stop", "length"),
+        (Protocol::Anthropic, "end_turn", "max_tokens"),
+        (Protocol::Gemini, "STOP", "MAX_TOKENS"),
+    ] {
+        for tool in [false, true] {
+            let body = completion(protocol, answer, tool, stop);
+            // Services name the type as they like, or not at all.
+            for kind in [JSON, "content-type: text/plain\r\n", "content-type: text/event-stream\r\n", ""] {
+                let server = FaultServer::playing(vec![json_response(kind, &body)]);
+                let reply = ask_once(connection(protocol, &server)).asked.unwrap();
+                let structured = Some(json!({"decision": "rejected"}));
+                assert_eq!((reply.stop, reply.structured), (StopReason::Finished, structured), "{kind}{body}");
+                assert_eq!((reply.usage.input, reply.usage.output), (7, 3), "{body}");
+                assert_eq!((reply.model.as_deref(), server.requests().len()), (Some("m-1"), 1));
+            }
+        }
+        let server = FaultServer::playing(vec![json_response(JSON, &completion(protocol, "half", false, length))]);
+        assert_eq!(ask_once(connection(protocol, &server)).asked.unwrap().stop, StopReason::Length, "{protocol:?}");
+    }
+    let parts = json!([
+        {"candidates": [{"content": {"parts": [{"text": "fi"}]}}]},
+        {"candidates": [{"content": {"parts": [{"text": "ne"}]}, "finishReason": "STOP"}]},
+    ]);
+    let server = FaultServer::playing(vec![json_response(JSON, &parts)]);
+    assert_eq!(ask_once(connection(Protocol::Gemini, &server)).asked.unwrap().text, "fine");
+}
+
+#[test]
+fn json_that_is_no_completion_stays_an_error() {
+    for protocol in PROTOCOLS {
+        let fails = |body: &serde_json::Value| {
+            let server = FaultServer::playing(vec![json_response(JSON, body)]);
+            let failure = ask_once(connection(protocol, &server)).asked.unwrap_err();
+            (failure.why, failure.n_tries, failure.hint.unwrap_or_default())
+        };
+        let (why, n_tries, hint) = fails(&json!({"status": "log in"}));
+        assert_eq!((why, n_tries), (FailureCause::Garbled, 1), "{protocol:?}");
+        assert!(hint.starts_with("Check the base URL"), "{hint}");
+        let (why, n_tries, _) =
+            fails(&json!({"type": "error", "error": {"type": "overloaded_error", "message": "no"}}));
+        assert_eq!((why, n_tries), (FailureCause::Overloaded, 3), "{protocol:?}");
+        // Without a reason to stop, an answer is not whole.
+        let mut body = completion(protocol, "fine", false, "x");
+        for pointer in ["/choices/0/finish_reason", "/stop_reason", "/candidates/0/finishReason"] {
+            if let Some(reason) = body.pointer_mut(pointer) {
+                *reason = json!(null);
+            }
+        }
+        assert_eq!(fails(&body).0, FailureCause::Garbled, "{protocol:?}");
+    }
+}
+
+// Issue 17: the name of a tool alone counted as a part of the answer.
+#[test]
+fn a_stream_that_drops_before_anything_was_said_is_retried() {
+    let starts = [
+        (Protocol::OpenAi, "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"),
+        (
+            Protocol::OpenAi,
+            "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"a\",\"arguments\":\"\"}}]}}]}\n\n",
+        ),
+        (Protocol::Anthropic, "data: {\"type\":\"message_start\",\"message\":{\"model\":\"m\"}}\n\n"),
+        (
+            Protocol::Anthropic,
+            "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"name\":\"a\",\"input\":{}}}\n\n",
+        ),
+        (Protocol::Gemini, ": alive\n\n"),
+        (Protocol::Gemini, "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}]}}]}\n\n"),
+    ];
+    for (protocol, start) in starts {
+        for length in [start.len(), start.len() + 100] {
+            let head = format!("HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\ncontent-length: {length}");
+            let dropped = Act::Raw(format!("{head}\r\n\r\n{start}"));
+            let server = FaultServer::playing(vec![dropped, Act::Answer("fine".to_owned())]);
+            let call = ask_once(connection(protocol, &server));
+            assert_eq!(call.asked.unwrap().text, "fine", "{protocol:?}: {start}");
+            assert_eq!(server.requests().len(), 2, "{protocol:?}: {start}");
+        }
     }
 }
 

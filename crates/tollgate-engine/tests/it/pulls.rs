@@ -219,7 +219,7 @@ fn open(scratch: &Scratch, hub: &Arc<Hub>) -> Pulls {
 }
 
 fn dismiss(finding: &str, reason: &str) -> Command {
-    Command::Dismiss { finding: Some(finding.to_owned()), reason: reason.to_owned() }
+    Command::Dismiss { finding: Some(finding.to_owned()), reason: reason.to_owned(), everywhere: false }
 }
 
 #[test]
@@ -230,15 +230,17 @@ fn a_pull_request_is_reviewed_and_its_second_push_as_a_delta() {
     comment: Kodiai Review Summary
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: failure, 1 blocking finding (1 annotations)
+    check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
     ");
     world.push_file("a.conf", "a\n");
-    assert_snapshot!(world.seen(), @"
+    let head = world.scratch.git(&["rev-parse", "HEAD"]);
+    assert_snapshot!(world.seen().replace(&head[..7], "HEAD"), @"
     comment: Kodiai Re-Review Summary
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**, resolved
-    check of a.conf: failure, 1 blocking finding (1 annotations)
-    check of a.conf: success, No findings (0 annotations)
+    at a.conf:1: Resolved in HEAD
+    check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
+    check of a.conf: success, Blockers resolved -- Ready to merge (0 annotations)
     ");
 }
 
@@ -246,7 +248,7 @@ fn a_pull_request_is_reviewed_and_its_second_push_as_a_delta() {
 fn a_clean_pull_request_gets_a_check_and_nothing_else() {
     let world = World::new();
     world.push_file("a.conf", "a\n");
-    assert_snapshot!(world.seen(), @"check of a.conf: success, No findings (0 annotations)");
+    assert_snapshot!(world.seen(), @"check of a.conf: success, Approve -- no findings (0 annotations)");
 }
 
 #[test]
@@ -277,7 +279,7 @@ fn a_review_that_somebody_asks_for_again_says_nothing_twice() {
     comment: A full review has started. The check shows its result.
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: failure, 1 blocking finding (1 annotations)
+    check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
     ");
 }
 
@@ -298,7 +300,7 @@ fn a_newer_push_ends_the_check_of_the_older_head() {
     review Comment of b.conf
     at a.conf:1: **Major: merge conflict marker**
     check of a.conf: action_required, Not reviewed: superseded by a newer push (0 annotations)
-    check of b.conf: failure, 1 blocking finding (1 annotations)
+    check of b.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
     ");
 }
 
@@ -322,7 +324,7 @@ fn a_head_that_moved_before_anything_was_said_is_not_spoken_of() {
     world.settle();
     assert_snapshot!(world.seen(), @"
     check of a.conf: action_required, Not reviewed: superseded by a newer push (0 annotations)
-    check of a.conf: success, No findings (0 annotations)
+    check of a.conf: success, Approve -- no findings (0 annotations)
     ");
 }
 
@@ -340,9 +342,9 @@ fn a_title_skips_the_review_once_per_head_and_passes_only_for_who_may_write() {
     }
     assert_snapshot!(world.seen(), @"
     comment: Review skipped per `[no-review]` in PR title.
-    comment: Review skipped per `[no-review]` in PR title.
+    comment: The title says `[no-review]`, but its author has no write access to this repository and cannot skip the review. Remove `[no-review]` from the title, or ask a maintainer to write `@gate review`.
     check of a.conf: neutral, Skipped by author (0 annotations)
-    check of a.conf: action_required, Skipped by author (0 annotations)
+    check of a.conf: action_required, Not reviewed: the author cannot skip the review (0 annotations)
     ");
 }
 
@@ -357,7 +359,7 @@ fn a_project_may_say_that_no_title_skips_a_review() {
     comment: Kodiai Review Summary
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: failure, 1 blocking finding (1 annotations)
+    check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
     ");
 }
 
@@ -373,7 +375,7 @@ fn a_draft_waits_until_it_is_ready() {
     world.edit(|pull| pull.is_draft = false);
     world.changed();
     world.settle();
-    assert_snapshot!(world.seen(), @"check of a.conf: success, No findings (0 annotations)");
+    assert_snapshot!(world.seen(), @"check of a.conf: success, Approve -- no findings (0 annotations)");
 }
 
 #[test]
@@ -390,7 +392,7 @@ fn a_paused_pull_request_is_not_reviewed_until_it_is_resumed() {
     comment: Paused: pushes are not reviewed until you write `@gate resume`. Write `@gate review` for a single review.
     comment: (another) @gate …
     comment: This command needs write access to this repository. `@gate explain <id>` and `@gate help` work without it.
-    check of a.conf: success, No findings (0 annotations)
+    check of a.conf: success, Approve -- no findings (0 annotations)
     check of a.conf: action_required, Not reviewed: reviews are paused (0 annotations)
     ");
     world.say("ann", Command::Resume);
@@ -402,8 +404,8 @@ fn a_paused_pull_request_is_not_reviewed_until_it_is_resumed() {
     comment: This command needs write access to this repository. `@gate explain <id>` and `@gate help` work without it.
     comment: (another) @gate …
     comment: Resumed: every push is reviewed again, starting with the current head.
-    check of a.conf: success, No findings (0 annotations)
-    check of a.conf: success, No findings (0 annotations)
+    check of a.conf: success, Approve -- no findings (0 annotations)
+    check of a.conf: success, Approve -- no findings (0 annotations)
     ");
 }
 
@@ -418,7 +420,7 @@ fn a_dismissed_finding_opens_the_gate_without_another_review() {
     world.say("ann", dismiss("F001", "it shows what markers look like"));
     world.settle();
     assert_snapshot!(world.seen(), @"
-    comment: :green_circle: No open findings at a74d929.
+    comment: :green_circle: **Approve** -- no findings; 1 blocking finding suppressed by a dismissal by ann: it shows what markers look like
     comment: (another) @gate …
     comment: (another) @gate …
     comment: (another) @gate …
@@ -429,12 +431,12 @@ fn a_dismissed_finding_opens_the_gate_without_another_review() {
     comment: Dismissed: **merge conflict marker** at a.conf (1). It stays dismissed while its code is unchanged. Reason: `it shows what markers look like`
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: success, No findings (1 annotations)
+    check of a.conf: success, Approve -- no findings; 1 blocking finding suppressed by a dismissal by ann: it shows what markers look like (0 annotations)
     ");
     // It stays so.
     world.push_file("b.conf", "b\n");
     assert_snapshot!(world.seen(), @"
-    comment: :green_circle: No open findings at 6c25867.
+    comment: :green_circle: **Approve** -- no findings; 1 blocking finding suppressed by a dismissal by ann: it shows what markers look like
     comment: (another) @gate …
     comment: (another) @gate …
     comment: (another) @gate …
@@ -445,13 +447,13 @@ fn a_dismissed_finding_opens_the_gate_without_another_review() {
     comment: Dismissed: **merge conflict marker** at a.conf (1). It stays dismissed while its code is unchanged. Reason: `it shows what markers look like`
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: success, No findings (1 annotations)
-    check of b.conf: success, No findings (0 annotations)
+    check of a.conf: success, Approve -- no findings; 1 blocking finding suppressed by a dismissal by ann: it shows what markers look like (0 annotations)
+    check of b.conf: success, Approve -- no findings; 1 blocking finding suppressed by a dismissal by ann: it shows what markers look like (0 annotations)
     ");
 }
 
 #[test]
-fn a_thread_that_somebody_resolves_is_a_dismissal_and_opening_it_again_takes_it_back() {
+fn a_thread_that_is_resolved_with_words_is_a_dismissal_and_reopening_it_withdraws_that() {
     let world = World::new();
     world.push_file("a.conf", BAD);
     let root = world.hub.state().line_comments[0].1.id;
@@ -459,22 +461,29 @@ fn a_thread_that_somebody_resolves_is_a_dismissal_and_opening_it_again_takes_it_
     world.deliver(PullEvent::Thread { by: by("eve"), comment: root, resolved: true });
     world.settle();
     assert!(world.seen().contains("failure"), "a stranger decides nothing: {}", world.seen());
+    // A blocker is not dismissed by a click, which gives no reason.
     world.deliver(PullEvent::Thread { by: by("ann"), comment: root, resolved: true });
     world.settle();
-    assert_snapshot!(world.seen(), @"
-    comment: :green_circle: No open findings at a74d929.
-    review Comment of a.conf
-    at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: success, No findings (1 annotations)
-    ");
+    let seen = world.seen();
+    assert!(
+        seen.contains("failure") && seen.contains("a blocking finding is not dismissed without a reason"),
+        "{seen}"
+    );
+    let mut state = world.hub.state();
+    let (inline, mut reply) = state.line_comments[0].clone();
+    reply.id += 5000;
+    (reply.author.login, reply.author.app, reply.author.is_bot) = ("ann".to_owned(), None, false);
+    (reply.body, reply.answers) = ("It shows what markers look like.".to_owned(), Some(root));
+    state.line_comments.push((inline, reply));
+    drop(state);
+    world.deliver(PullEvent::Thread { by: by("ann"), comment: root, resolved: true });
+    world.settle();
+    let seen = world.seen();
+    assert!(seen.contains("check of a.conf: success"), "{seen}");
     world.deliver(PullEvent::Thread { by: by("ann"), comment: root, resolved: false });
     world.settle();
-    assert_snapshot!(world.seen(), @"
-    comment: Kodiai Review Summary
-    review Comment of a.conf
-    at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: failure, 1 blocking finding (1 annotations)
-    ");
+    let seen = world.seen();
+    assert!(seen.contains("check of a.conf: failure"), "{seen}");
 }
 
 #[test]
@@ -495,7 +504,7 @@ fn help_and_explanations_need_no_permission() {
     comment: Unknown command `reveiw`. Did you mean `@gate review`?
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: failure, 1 blocking finding (1 annotations)
+    check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
     ");
 }
 
@@ -515,7 +524,7 @@ fn a_pull_request_cannot_choose_the_rules_by_where_it_begins() {
     world.scratch.commit(".tollgate.toml", "[review]\nfail_on = 'low'\n");
     world.scratch.git(&["switch", "-q", "feature"]);
     world.push_file("a.conf", BAD);
-    assert!(world.seen().contains("check of a.conf: failure, 1 blocking finding"), "{}", world.seen());
+    assert!(world.seen().contains("check of a.conf: failure, Needs changes -- 1 major finding"), "{}", world.seen());
 }
 
 #[test]
@@ -542,7 +551,7 @@ fn a_mark_that_somebody_else_wrote_means_nothing() {
     comment: Kodiai Review Summary
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: failure, 1 blocking finding (1 annotations)
+    check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
     ");
 }
 
@@ -579,7 +588,7 @@ fn a_reopened_pull_request_gets_the_review_that_its_closing_cancelled() {
     comment: Kodiai Review Summary
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: failure, 1 blocking finding (1 annotations)
+    check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
     ");
 }
 
@@ -593,7 +602,13 @@ fn a_draft_that_becomes_ready_has_its_annotations() {
         world.changed();
         world.settle();
     }
-    assert!(world.seen().ends_with("failure, 1 blocking finding (1 annotations)"), "{}", world.seen());
+    assert!(
+        world
+            .seen()
+            .ends_with("failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)"),
+        "{}",
+        world.seen()
+    );
 }
 
 #[test]

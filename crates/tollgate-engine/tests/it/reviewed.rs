@@ -145,8 +145,8 @@ fn suppressed_findings_are_listed_with_their_source() {
     scratch.write(FILE_NAME, format!("{config}[paths]\nexclude = ['.tollgate.toml']\n"));
     assert_snapshot!(said(&review(&scratch)), @r#"
     F001 High c.conf:1 conflict-marker
-    F002 High a.conf:2 conflict-marker (Suppressed { by: "tollgate:ignore at line 1", reason: Some("shown on purpose") })
-    F003 High b.conf:1 conflict-marker (Suppressed { by: "suppress #1 in .tollgate.toml", reason: Some("a fixture") })
+    F002 High a.conf:2 conflict-marker (Suppressed { by: "tollgate:ignore at line 1", reason: Some("shown on purpose"), kind: Comment })
+    F003 High b.conf:1 conflict-marker (Suppressed { by: "suppress #1 in .tollgate.toml", reason: Some("a fixture"), kind: Configuration })
     note: the change alters `.tollgate.toml`, by which it is reviewed
     "#);
 }

@@ -6,7 +6,7 @@ use tollgate_core::finding::{
 };
 use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
-use tollgate_core::review::{Review, Withheld, WithheldFinding};
+use tollgate_core::review::{Review, Suppressor, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_engine::store::{
     self, CompletedRun, Database, Listed, Order, Origin, ResultFilter, RunQuery, RunRecord, Store, Subject,
@@ -89,7 +89,11 @@ impl Given {
         let findings: Vec<Finding> = self.findings.iter().enumerate().map(number).collect();
         let suppressed = |(index, finding)| WithheldFinding {
             finding: number((self.findings.len() + index, finding)),
-            why: Withheld::Suppressed { by: "your own dismissal".to_owned(), reason: None },
+            why: Withheld::Suppressed {
+                by: "your own dismissal".to_owned(),
+                reason: None,
+                kind: Suppressor::of_words("your own dismissal"),
+            },
         };
         let mut extra = serde_json::Map::new();
         if let Some((tokens, cost)) = self.asked {
@@ -107,6 +111,7 @@ impl Given {
             findings,
             withheld: self.withheld.iter().enumerate().map(suppressed).collect(),
             coverage: None,
+            doubts: Vec::new(),
             re_review_required: false,
             notes: None,
             extra,

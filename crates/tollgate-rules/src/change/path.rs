@@ -1,5 +1,7 @@
 //! Classifies a file by its path: language, test, documentation, source.
 
+use tollgate_core::analysis;
+
 /// The languages that the change rules support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
@@ -108,7 +110,7 @@ pub(crate) fn is_document(path: &str) -> bool {
         || path.contains("/docs/")
 }
 
-/// True for code that is neither test, example nor vendored.
+/// True for code that is neither test, example nor generated.
 pub(crate) fn is_source(path: &str) -> bool {
     const ASIDE: &[&str] = &[
         "example",
@@ -118,10 +120,6 @@ pub(crate) fn is_source(path: &str) -> bool {
         "bench",
         "benches",
         "benchmarks",
-        "vendor",
-        "third_party",
-        "node_modules",
-        "dist",
         "scripts",
         "tools",
         "docs",
@@ -131,6 +129,7 @@ pub(crate) fn is_source(path: &str) -> bool {
         && !is_test(path)
         && !folder(path).split('/').any(|step| ASIDE.contains(&step))
         && !path.contains(".min.")
+        && !analysis::is_generated(path.as_bytes())
 }
 
 #[cfg(test)]
@@ -156,6 +155,11 @@ mod tests {
         for path in ["src/latest.rs", "contest.py", "src/attest/mod.rs", "Test.md2", "src/manifest.go"] {
             assert!(!is_test(path), "{path}");
         }
-        assert!(is_source("src/a.rs") && !is_source("vendor/a.go") && !is_source("README.md"));
+        assert!(
+            is_source("src/a.rs")
+                && !is_source("vendor/a.go")
+                && is_source("src/dist/A.java")
+                && !is_source("README.md")
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! Classifies a file by its path, for the text rules.
 
+use tollgate_core::analysis;
+
 /// The purpose of a file, as far as its path shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FileClass {
@@ -91,78 +93,19 @@ const CODE: &[&str] = &[
     "groovy", "zig", "nim",
 ];
 
+/// Endings of data that programs write.
 const GENERATED: &[&str] = &[
-    "lock",
-    "sum",
-    "map",
-    "svg",
-    "snap",
-    "pem",
-    "crt",
-    "cer",
-    "pub",
-    "asc",
-    "sig",
-    "csv",
-    "tsv",
-    "min.js",
-    "min.css",
-    "bundle.js",
-    "pb.go",
-    "pbxproj",
-    "lockb",
-    "patch",
-    "diff",
-    "har",
-    "sha256",
-    "sha512",
-    "md5",
-    "woff",
-    "eot",
+    "lock", "sum", "map", "svg", "pem", "crt", "cer", "pub", "asc", "sig", "csv", "tsv", "pbxproj", "lockb", "patch",
+    "diff", "har", "sha256", "sha512", "md5", "woff", "eot",
 ];
 
-const GENERATED_NAMES: &[&str] = &[
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "pnpm-lock.yaml",
-    "packages.lock.json",
-    "composer.lock",
-    "go.sum",
-    "cargo.lock",
-    "gemfile.lock",
-    "poetry.lock",
-    "yarn.lock",
-    "bun.lock",
-    "deno.lock",
-    "podfile.lock",
-    "flake.lock",
-    "mix.lock",
-    "pubspec.lock",
-    "pipfile.lock",
-    "uv.lock",
-    "package.resolved",
-    "gradle-wrapper.properties",
-    "verification-metadata.xml",
-];
-
-const GENERATED_FOLDERS: &[&str] = &[
-    "node_modules",
-    "vendor",
-    "_vendor",
-    "vendored",
-    "third_party",
-    "third-party",
-    "thirdparty",
-    "dist",
-    "build",
-    "generated",
-    "__generated__",
-    "bower_components",
-];
+/// Names of generated files beyond lock files.
+const GENERATED_NAMES: &[&str] = &["gradle-wrapper.properties", "verification-metadata.xml"];
 
 impl FileClass {
     /// Classifies a path without opening the file.
     pub(crate) fn of(path: &[u8]) -> Self {
+        let by_program = analysis::is_generated(path);
         let path = String::from_utf8_lossy(path);
         let lower = path.to_ascii_lowercase();
         let (folders, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
@@ -184,7 +127,7 @@ impl FileClass {
                 || name.contains("openapi")
                 || name.contains("swagger")
                 || matches!(name, "readme" | "changelog" | "license" | "licence" | "notice"),
-            generated: GENERATED_NAMES.contains(&name) || ends(GENERATED) || in_folder(GENERATED_FOLDERS),
+            generated: by_program || GENERATED_NAMES.contains(&name) || ends(GENERATED),
             config: env || ends(CONFIG),
             code: ends(CODE) || name == "makefile" || is_dockerfile(path.as_bytes()),
             translation: in_folder(&["locale", "locales", "i18n", "l10n", "lang", "translations", "lc_messages"])
@@ -268,7 +211,9 @@ mod tests {
         check("deploy/values.yaml", "config");
         check("docs/openapi.yaml", "prose config");
         check(".github/workflows/test.yml", "test config ci");
-        check("src/_vendor/rich/console.py", "generated code");
+        check("vendor/github.com/a/b.go", "generated code");
+        check("build/Dockerfile", "config code");
+        check("src/main/java/a/dist/A.java", "code");
         check("public/app.min.js", "generated code");
         check("config/locales/fa.yml", "config translation");
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tollgate_core::board::machine::UnknownStatus;
 use tollgate_core::comment::Problem;
 use tollgate_core::visible::visible;
 use tollgate_engine::failure::{Failure, Kind};
@@ -25,6 +26,11 @@ pub(super) fn bad_arguments(tool: &str, problem: &str) -> Failure {
 pub(super) fn not_a_name(what: &str, text: &str) -> Failure {
     Failure::new(Kind::User, format!("`{}` cannot be a {what}", quoted(text)))
         .hint("It must be one line, not empty, without control characters.")
+}
+
+/// A text names no column of the board.
+pub(super) fn unknown_status(unknown: &UnknownStatus) -> Failure {
+    Failure::new(Kind::User, unknown.to_string()).hint(UnknownStatus::HINT)
 }
 
 /// More than one change was named.
@@ -113,9 +119,9 @@ pub(super) fn no_such_finding(named: &str, number: i64) -> Failure {
         .hint("Name it by its id (`F002`) or its fingerprint (`fp-…`), as `list_findings` gives them.")
 }
 
-/// A finding of this weight is not dismissed without a word.
+/// No finding is dismissed without a reason.
 pub(super) fn needs_reason(id: &str) -> Failure {
-    Failure::new(Kind::User, format!("{id} is Critical, and such a finding is not dismissed without a reason"))
+    Failure::new(Kind::User, format!("{id} is not dismissed without a reason in words"))
         .hint("Say in `reason` why it is wrong or harmless here; everyone who reads the review sees it.")
 }
 

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use tollgate_core::coverage::{self, Coverage};
 use tollgate_core::finding::{self, Side};
 use tollgate_core::fingerprint::Fingerprint;
+use tollgate_core::gate::Gate;
+use tollgate_core::report::head_state::HeadState;
 use tollgate_core::review::{Review, WithheldFinding};
 
 use super::answer::cut;
@@ -89,6 +91,9 @@ pub(super) struct Finding {
     /// Why it does not count, for one that does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) withheld: Option<String>,
+    /// The proposed dismissal of one that counts until a person confirms that: the agent and its reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) proposed_dismissal: Option<String>,
 }
 
 impl From<&finding::Finding> for Finding {
@@ -112,6 +117,7 @@ impl From<&finding::Finding> for Finding {
             rule: finding.origin.rule.clone(),
             is_new: None,
             withheld: None,
+            proposed_dismissal: None,
         }
     }
 }
@@ -129,7 +135,12 @@ impl Finding {
         let Self { id, severity, category, file, line, title, fingerprint, .. } = self;
         let new = if self.is_new == Some(true) { " [new]" } else { "" };
         let mut words = format!("{id} {severity:?}/{category} {file}:{line}: {title}{new} ({fingerprint})");
-        for (name, text) in [("", &self.reason), ("fix: ", &self.fix), ("does not count: ", &self.withheld)] {
+        for (name, text) in [
+            ("", &self.reason),
+            ("fix: ", &self.fix),
+            ("does not count: ", &self.withheld),
+            ("dismissal proposed, not confirmed: ", &self.proposed_dismissal),
+        ] {
             if let Some(text) = text {
                 let _ = write!(words, "\n  {name}{}", text.replace('\n', "\n  "));
             }
@@ -166,6 +177,8 @@ pub(super) struct Missed {
 pub(super) struct Told {
     /// APPROVED, COMMENTED or CHANGES_REQUESTED, computed from the findings.
     pub(super) verdict: String,
+    /// The state of the reviewed commit in one line, the same on every surface: `Needs changes -- 1 major finding …`.
+    pub(super) state: String,
     /// The two states that were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) compared: Option<String>,
@@ -175,6 +188,11 @@ pub(super) struct Told {
     pub(super) base: String,
     /// How many findings count.
     pub(super) n_findings: usize,
+    /// Blockers that do not count because a comment, the configuration or a dismissal suppresses them, each with place,
+    /// person and reason, at most 100.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(super) suppressed_blockers: Vec<String>,
     /// Coverage; left out when the reviewer does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) coverage: Option<Looked>,
@@ -184,8 +202,16 @@ pub(super) struct Told {
     pub(super) notes: Vec<String>,
 }
 
-impl From<&Review> for Told {
-    fn from(review: &Review) -> Self {
+fn suppressed(held: &WithheldFinding) -> String {
+    let finding = &held.finding;
+    let (file, line) = (&finding.location.file, finding.location.lines.start());
+    let words = format!("{} {}: {file}:{line}: {}: {}", finding.id, finding.severity, finding.summary, held.why);
+    cut(&words, MAX_TEXT)
+}
+
+impl Told {
+    /// Describes a review with the decision of its gate.
+    pub(super) fn new(review: &Review, gate: Option<Gate>) -> Self {
         let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
         let missed = hunks.filter_map(|hunk| match &hunk.status {
             coverage::HunkStatus::NotReviewed(why) => Some(Missed {
@@ -198,10 +224,12 @@ impl From<&Review> for Told {
         let notes = review.notes.iter().flat_map(|notes| notes.lines());
         Self {
             verdict: review.verdict().as_str().to_owned(),
+            state: cut(&HeadState::stored(review, gate).plain(), MAX_TEXT),
             compared: review.compared.clone(),
             head: review.reviewed.to_string(),
             base: review.base.to_string(),
             n_findings: review.findings.len(),
+            suppressed_blockers: review.suppressed_blockers().take(MAX_LISTED).map(suppressed).collect(),
             coverage: review.coverage.as_ref().map(looked),
             not_reviewed: missed.take(MAX_LISTED).collect(),
             notes: notes.take(MAX_LISTED).map(|note| cut(note, MAX_TEXT)).collect(),
@@ -227,9 +255,20 @@ impl Told {
         if self.n_findings > findings.len() {
             let _ = writeln!(words, "… {} more; `list_findings` gives them", self.n_findings - findings.len());
         }
+        for blocker in &self.suppressed_blockers {
+            let _ = writeln!(words, "blocker that does not count: {blocker}");
+        }
+        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
         for missed in &self.not_reviewed {
             let lines = missed.lines.as_ref().map(|lines| format!(":{lines}")).unwrap_or_default();
-            let _ = writeln!(words, "not reviewed: {}{lines}: {}", missed.file, missed.why);
+            let place = format!("{}{lines}", missed.file);
+            match reasons.iter_mut().find(|(why, _)| *why == missed.why) {
+                Some((_, places)) => places.push(place),
+                None => reasons.push((&missed.why, vec![place])),
+            }
+        }
+        for (why, places) in reasons {
+            let _ = writeln!(words, "not reviewed: {}: {why}", places.join(", "));
         }
         for note in &self.notes {
             let _ = writeln!(words, "note: {note}");

@@ -16,6 +16,7 @@
 use askama::Template;
 use tollgate_core::analysis::is_generated;
 use tollgate_core::board::FeatureId;
+use tollgate_core::diff::rows::{DiffBody, DiffRow};
 use tollgate_core::diff::{FileDiff, Status};
 use tollgate_core::path::RepoPath;
 use tollgate_core::visible::grouped;
@@ -28,13 +29,11 @@ use crate::pages::markup::{self, Markup};
 use crate::pages::words::count;
 use crate::problem::{Kind, Problem};
 
-mod body;
 mod code;
 mod place;
 mod routes;
 mod sheet;
 
-pub(crate) use body::View;
 pub(crate) use routes::{file, files};
 
 use place::Findings;
@@ -50,6 +49,34 @@ const MAX_FILES: usize = 300;
 const MIN_ROWS: usize = 60;
 /// So many parts of a diff that cannot be read are told one by one.
 const MAX_REFUSED: usize = 20;
+
+/// How a diff is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum View {
+    /// One line after the other.
+    #[default]
+    Unified,
+    /// Before and after side by side.
+    Split,
+}
+
+impl View {
+    /// The word in addresses.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Unified => "unified",
+            Self::Split => "split",
+        }
+    }
+
+    fn rows(self, body: &DiffBody<'_>) -> Vec<DiffRow> {
+        match self {
+            Self::Unified => body.unified(),
+            Self::Split => body.split(),
+        }
+    }
+}
 
 /// The change of an iteration that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -316,7 +343,7 @@ impl<'a> Paper<'a> {
         if let Some(why) = why_folded(file) {
             return Plan::Fold(why);
         }
-        let n_rows = body::Body::new(file, None).rows(self.view).len();
+        let n_rows = self.view.rows(&DiffBody::new(file, None)).len();
         if n_rows > self.n_left && self.n_left < MIN_ROWS {
             return Plan::Later;
         }

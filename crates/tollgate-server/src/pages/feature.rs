@@ -15,7 +15,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
-use tollgate_core::board::machine::AvailableAction;
+use tollgate_core::board::machine::{AvailableAction, Status};
 use tollgate_core::board::{FeatureId, Iteration, Outcome, Remark};
 use tollgate_core::path::FilePath;
 use tollgate_engine::board::{Board, Output, Part, Refused};
@@ -30,7 +30,7 @@ use crate::view::FeatureBody;
 use crate::view::record::{DismissalBody, HistoryEntry, RunDetails};
 
 mod about;
-mod acts;
+pub(in crate::pages) mod acts;
 mod audit;
 mod findings;
 mod head;
@@ -58,9 +58,18 @@ pub(super) struct Loaded {
     offers: Vec<AvailableAction>,
     history: Vec<HistoryEntry>,
     dismissals: Vec<DismissalBody>,
+    /// The name of the step it is at.
+    step: Option<String>,
     run: Option<RunDetails>,
     /// The iteration whose output is shown, where it begins, and the output.
     output: Option<(u32, u64, Output)>,
+}
+
+/// The name of a step in the settings of a project.
+fn step_name(board: &Board, project: ProjectId, status: &Status) -> Option<String> {
+    let Status::Step(id) = status else { return None };
+    let (steps, _) = board.steps(project).ok()?;
+    steps.into_iter().find(|step| step.id == *id).map(|step| step.name)
 }
 
 impl Loaded {
@@ -75,9 +84,10 @@ impl Loaded {
         }
         let offers = board.available_actions(project, id)?;
         let history = board.history(project, id)?.into_iter().map(HistoryEntry::from).collect();
-        let dismissals = board.dismissals(project)?.into_iter().map(DismissalBody::from).collect();
+        let dismissals = board.dismissals_of(project, id)?.into_iter().map(DismissalBody::from).collect();
+        let step = step_name(board, project, &feature.state.status);
         let mut loaded =
-            Self { project, feature, reviews, which, offers, history, dismissals, run: None, output: None };
+            Self { project, feature, reviews, which, offers, history, dismissals, step, run: None, output: None };
         let wanted = match which {
             Which::Last => vec![],
             Which::One(number) => vec![number],

@@ -9,7 +9,9 @@
 //! The buttons do nothing by themselves, and are hidden until a script that knows them shows them: it finds them by
 //! `data-act`, and the finding by `data-finding` and `data-fingerprint`.
 
-use tollgate_core::board::{FeatureId, Iteration, Outcome, Remark};
+use std::collections::HashSet;
+
+use tollgate_core::board::{FeatureId, Iteration, Outcome, Remark, match_remarks};
 use tollgate_core::finding::Severity;
 use tollgate_engine::board::{Board, Refused};
 
@@ -31,11 +33,27 @@ pub(crate) enum Mark {
     Resolved,
     /// A person said that it does not count.
     Dismissed {
-        /// Who.
+        /// The person.
         by: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
+    /// An agent proposed that it does not count; it counts until a person confirms that.
+    Proposed {
+        /// The agent.
+        by: String,
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl Mark {
+    /// The mark of a dismissed finding, or of one whose dismissal is proposed.
+    pub(crate) fn of(dismissal: &DismissalBody) -> Self {
+        let unnamed = || "an unnamed person".to_owned();
+        let (by, reason) = (dismissal.by.clone().unwrap_or_else(unnamed), dismissal.reason.clone());
+        if dismissal.is_proposal() { Self::Proposed { by, reason } } else { Self::Dismissed { by, reason } }
+    }
 }
 
 /// What a person can do to a finding here.
@@ -45,8 +63,23 @@ pub(crate) struct Offers {
     pub(crate) dismiss: bool,
     /// Say that it counts again.
     pub(crate) restore: bool,
+    /// Confirm or reject a proposed dismissal.
+    pub(crate) settle: bool,
     /// Copy it as a task for an agent.
     pub(crate) copy: bool,
+}
+
+impl Offers {
+    /// The offers for a finding that can be named, with its dismissal.
+    pub(crate) fn of(can_be_named: bool, dismissal: Option<&DismissalBody>) -> Self {
+        let is_proposal = dismissal.is_some_and(DismissalBody::is_proposal);
+        Self {
+            dismiss: can_be_named && dismissal.is_none(),
+            restore: dismissal.is_some() && !is_proposal,
+            settle: is_proposal,
+            copy: can_be_named,
+        }
+    }
 }
 
 /// Where a finding is.
@@ -151,7 +184,8 @@ pub(crate) fn of_iteration(
         return Ok(Vec::new());
     };
     let before = iterations.iter().rfind(|before| before.number < number && before.outcome != Outcome::Failed);
-    let dismissals: Vec<DismissalBody> = board.dismissals(project)?.into_iter().map(DismissalBody::from).collect();
+    let dismissals: Vec<DismissalBody> =
+        board.dismissals_of(project, feature)?.into_iter().map(DismissalBody::from).collect();
     Ok(marked(iteration, before, &dismissals))
 }
 
@@ -161,28 +195,27 @@ pub(crate) fn marked(
     before: Option<&Iteration>,
     dismissals: &[DismissalBody],
 ) -> Vec<FindingView> {
-    let view = |remark: &Remark, is_late: bool| {
+    let known: HashSet<usize> = before.map_or_else(HashSet::new, |before| known(iteration, before));
+    let view = |(index, remark): (usize, &Remark)| {
+        let is_late = index >= iteration.findings.len();
         let dismissed = dismissals.iter().find(|dismissed| dismissed.covers(remark));
         let mark = match dismissed {
-            Some(dismissed) => Mark::Dismissed {
-                by: dismissed.by.clone().unwrap_or_else(|| "somebody".to_owned()),
-                reason: dismissed.reason.clone(),
-            },
+            Some(dismissed) => Mark::of(dismissed),
             None if is_late => Mark::Late,
-            None if before.is_some_and(|before| !has(before, remark)) => Mark::New,
+            None if before.is_some() && !known.contains(&index) => Mark::New,
             None => Mark::None,
         };
-        let is_known = remark.identity.is_some();
-        let offers = Offers { dismiss: is_known && dismissed.is_none(), restore: dismissed.is_some(), copy: is_known };
+        let offers = Offers::of(remark.identity.is_some(), dismissed);
         FindingView { mark, offers, ..FindingView::of(remark) }
     };
-    let counted = iteration.findings.iter().map(|remark| view(remark, false));
-    counted.chain(iteration.late.iter().map(|remark| view(remark, true))).collect()
+    iteration.findings.iter().chain(&iteration.late).enumerate().map(view).collect()
 }
 
-/// True when a review has the same finding. A remark without a name is the same when it says the same.
-fn has(iteration: &Iteration, remark: &Remark) -> bool {
-    iteration.findings.iter().chain(&iteration.late).any(|other| other.key() == remark.key())
+/// The indices of the findings of a review that an earlier one had.
+fn known(iteration: &Iteration, before: &Iteration) -> HashSet<usize> {
+    let (prior, current) =
+        (before.findings.iter().chain(&before.late), iteration.findings.iter().chain(&iteration.late));
+    match_remarks(prior, current).into_iter().map(|(_, index)| index).collect()
 }
 
 /// The class of a chip that names a severity.
@@ -221,8 +254,8 @@ mod tests {
             description: String::new(),
             suggestion: None,
             file: Some("a.rs".to_owned()),
-            line: Some(3),
-            evidence: Some("let  a".to_owned()),
+            line: key.bytes().next().map(u32::from),
+            evidence: Some(format!("let  {key}")),
             identity: Some(Identity { id: "F001".to_owned(), fingerprint: key.to_owned() }),
         }
     }
@@ -256,6 +289,7 @@ mod tests {
             Mark::Late => "late".to_owned(),
             Mark::Resolved => "resolved".to_owned(),
             Mark::Dismissed { by, reason } => format!("dismissed by {by}, {reason}"),
+            Mark::Proposed { by, reason } => format!("proposed by {by}, {reason}"),
         };
         views.iter().map(|view| format!("{}: {}", view.fingerprint, word(&view.mark))).collect::<Vec<_>>().join("; ")
     }
@@ -275,6 +309,9 @@ mod tests {
             title: String::new(),
             evidence: evidence.to_owned(),
             reason: "known".to_owned(),
+            state: "dismissed",
+            subject: None,
+            proposed_by: None,
             by: Some("Ada".to_owned()),
             at: String::new(),
         };
@@ -282,6 +319,10 @@ mod tests {
         assert_eq!(marks(&marked(&now, None, &[dismissed("let a")])), "a: dismissed by Ada, known");
         assert_eq!(marks(&marked(&now, None, &[dismissed("let b")])), "a: open");
         let offers = marked(&now, None, &[dismissed("let a")])[0].offers;
-        assert_eq!(offers, Offers { dismiss: false, restore: true, copy: true });
+        assert_eq!(offers, Offers { dismiss: false, restore: true, settle: false, copy: true });
+        let proposed = DismissalBody { state: "proposed", ..dismissed("let a") };
+        let views = marked(&now, None, &[proposed]);
+        assert_eq!(marks(&views), "a: proposed by Ada, known");
+        assert_eq!(views[0].offers, Offers { dismiss: false, restore: false, settle: true, copy: true });
     }
 }

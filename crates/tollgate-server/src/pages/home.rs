@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
+use tollgate_core::board::machine::Status;
 use tollgate_engine::board::Board;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::board::{CardFilter, ProjectRow};
@@ -41,7 +42,7 @@ struct Row {
 /// A project at a glance.
 pub(crate) struct Overview {
     pub(crate) project: ProjectBody,
-    /// The number of features in each column that is not empty.
+    /// The number of features in each column that is not empty, by its status or the name of a step.
     pub(crate) columns: Vec<(String, u64)>,
     /// How many wait for a person.
     pub(crate) n_waiting: u64,
@@ -59,8 +60,17 @@ impl Overview {
         let database = board.database();
         let counts = database.column_counts(row.id)?;
         let waiting = CardFilter { needs_person: true, limit: usize::MAX, ..CardFilter::default() };
+        // Without the folder of the project, its steps have no names.
+        let steps = board.steps(row.id).map_or_else(|_| Vec::new(), |(steps, _)| steps);
+        let named = |status: Status| {
+            match &status {
+                Status::Step(id) => steps.iter().find(|step| step.id == *id).map(|step| step.name.clone()),
+                _ => None,
+            }
+            .unwrap_or_else(|| status.to_string())
+        };
         Ok(Self {
-            columns: counts.into_iter().map(|(status, n)| (status.to_string(), n as u64)).collect(),
+            columns: counts.into_iter().map(|(status, n)| (named(status), n as u64)).collect(),
             n_waiting: database.n_cards(row.id, &waiting)? as u64,
             is_demo: board.demo_of(&row).is_some(),
             project: ProjectBody::read(board, row)?,
@@ -111,7 +121,7 @@ pub(crate) fn columns(overview: &Overview) -> Vec<(String, u64)> {
         .map(|(status, n)| match known(status) {
             Some(index) => (index, ORDER[index].1.to_owned(), *n),
             // A step of the project's own, which is between the gate and the end.
-            None => (3, status.trim_start_matches("pipeline_").replace('_', " "), *n),
+            None => (3, status.strip_prefix("pipeline_").map_or_else(|| status.clone(), |id| id.replace('_', " ")), *n),
         })
         .collect();
     columns.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
@@ -126,10 +136,11 @@ mod tests {
     fn columns_are_in_the_order_of_the_board() {
         let project =
             ProjectBody { id: 1, name: String::new(), path: "/x".to_owned(), features: 0, broken: Vec::new() };
-        let counts = [("verified", 2), ("pipeline_run_tests", 1), ("backlog", 7), ("waiting_approval", 3)];
+        let counts =
+            [("verified", 2), ("pipeline_run_tests", 1), ("Check a_b", 1), ("backlog", 7), ("waiting_approval", 3)];
         let columns = counts.map(|(status, n)| (status.to_owned(), n)).to_vec();
         let overview = Overview { project, columns, n_waiting: 0, is_demo: false };
         let words: Vec<String> = self::columns(&overview).iter().map(|(name, n)| format!("{name} {n}")).collect();
-        assert_eq!(words.join(", "), "Backlog 7, Waiting approval 3, run tests 1, Verified 2");
+        assert_eq!(words.join(", "), "Backlog 7, Check a_b 1, Waiting approval 3, run tests 1, Verified 2");
     }
 }

@@ -161,16 +161,18 @@ pub(crate) fn origin_in_words(origin: Origin) -> &'static str {
 /// The outcome of a review. A closed gate or unreviewed hunks are never shown as fine.
 pub(crate) fn result(listed: &Listed) -> Chip {
     use tollgate_core::gate::Gate;
-    use tollgate_core::verdict::Verdict;
-    let (class, sign, words) = match (listed.verdict, listed.gate) {
-        (None, _) => ("warn", "!", "failed"),
-        (Some(Verdict::ChangesRequested), _) => ("bad", "✖", "changes requested"),
-        (Some(_), Some(Gate::Closed)) => ("bad", "✖", "gate closed"),
-        (Some(_), Some(Gate::Partial)) => ("warn", "◐", "partly reviewed"),
-        (Some(Verdict::Commented), _) => ("info", "●", "commented"),
-        (Some(Verdict::Approved), _) => ("ok", "✔", "approved"),
+    use tollgate_core::verdict::Colour;
+    let Some(state) = &listed.state else {
+        return Chip { class: "warn", sign: "!", words: "failed".to_owned() };
     };
-    Chip { class, sign, words: words.to_owned() }
+    let (class, sign) = match (state.colour(), state.gate()) {
+        (Colour::Red, _) | (_, Gate::Closed) => ("bad", "✖"),
+        (_, Gate::Partial | Gate::Skipped) => ("warn", "◐"),
+        (Colour::Yellow, Gate::Open) => ("warn", "●"),
+        (Colour::Blue, Gate::Open) => ("info", "●"),
+        (Colour::Green, Gate::Open) => ("ok", "✔"),
+    };
+    Chip { class, sign, words: state.label().to_owned() }
 }
 
 pub(crate) fn counts(counts: &Counts) -> Vec<Chip> {

@@ -1,4 +1,4 @@
-//! Actions on features: start, stop, approve, reject and so on.
+//! Actions on features as one table: start, stop, approve, reject and so on.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -9,6 +9,8 @@ use tollgate_engine::board::Board;
 use tollgate_engine::forge::worktree::Removed;
 use tollgate_engine::store::board::FeatureRow;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::{ProjectId, Shared};
 use crate::extract::{Body, FeaturePath, OfFeature, Optional};
@@ -76,133 +78,98 @@ pub(crate) enum Column {
     Completed,
 }
 
-/// Starts work on a feature.
-#[utoipa::path(
-    post,
-    path = "/api/projects/{project}/features/{feature}/start",
-    operation_id = "startFeature",
-    tag = "features",
-    params(FeaturePath),
-    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
-)]
-pub(crate) async fn start(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
-    act(&app, of, |board, project, id| Ok(board.start(project, id, BY)?)).await
+/// The body of an action, checked before anything is done.
+trait ActBody {
+    fn check(&self) -> Result<(), Problem>;
 }
 
-/// Stops the work on a feature. Its work tree stays as it is.
-#[utoipa::path(
-    post,
-    path = "/api/projects/{project}/features/{feature}/stop",
-    operation_id = "stopFeature",
-    tag = "features",
-    params(FeaturePath),
-    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
-)]
-pub(crate) async fn stop(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
-    act(&app, of, |board, project, id| Ok(board.stop(project, id, BY)?)).await
+impl ActBody for Resume {
+    fn check(&self) -> Result<(), Problem> {
+        check_text("note", self.note.as_ref(), 20_000)
+    }
 }
 
-/// Resumes a paused feature with a fresh iteration budget.
-#[utoipa::path(
-    post,
-    path = "/api/projects/{project}/features/{feature}/resume",
-    operation_id = "resumeFeature",
-    tag = "features",
-    params(FeaturePath),
-    request_body = Option<Resume>,
-    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
-)]
-pub(crate) async fn resume(
-    State(app): State<Shared>,
-    of: OfFeature,
-    Optional(resume): Optional<Resume>,
-) -> Result<Response, Problem> {
-    check_text("note", resume.note.as_ref(), 20_000)?;
-    act(&app, of, move |board, project, id| Ok(board.resume(project, id, BY, resume.note.as_deref())?)).await
+impl ActBody for Approve {
+    fn check(&self) -> Result<(), Problem> {
+        check_said("reason", &self.reason)?;
+        check_text("by", self.by.as_ref(), 200)
+    }
 }
 
-/// Approves a feature against its review. The reason is recorded.
-#[utoipa::path(
-    post,
-    path = "/api/projects/{project}/features/{feature}/approve",
-    operation_id = "approveFeature",
-    tag = "features",
-    params(FeaturePath),
-    request_body = Approve,
-    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
-)]
-pub(crate) async fn approve(
-    State(app): State<Shared>,
-    of: OfFeature,
-    Body(approve): Body<Approve>,
-) -> Result<Response, Problem> {
-    check_said("reason", &approve.reason)?;
-    check_text("by", approve.by.as_ref(), 200)?;
-    let by = approve.by.filter(|by| !by.trim().is_empty()).unwrap_or_else(|| BY.to_owned());
-    act(&app, of, move |board, project, id| Ok(board.approve(project, id, &by, &approve.reason)?)).await
+impl ActBody for Reject {
+    fn check(&self) -> Result<(), Problem> {
+        check_said("note", &self.note)
+    }
 }
 
-/// Sends a feature back to the agent.
-#[utoipa::path(
-    post,
-    path = "/api/projects/{project}/features/{feature}/reject",
-    operation_id = "rejectFeature",
-    tag = "features",
-    params(FeaturePath),
-    request_body = Reject,
-    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
-)]
-pub(crate) async fn reject(
-    State(app): State<Shared>,
-    of: OfFeature,
-    Body(reject): Body<Reject>,
-) -> Result<Response, Problem> {
-    check_said("note", &reject.note)?;
-    act(&app, of, move |board, project, id| Ok(board.reject(project, id, BY, &reject.note)?)).await
+impl ActBody for Move {
+    fn check(&self) -> Result<(), Problem> {
+        Ok(())
+    }
 }
 
-/// Retries a failed step, or repeats a review that rejected too often, e.g. after findings were dismissed.
-#[utoipa::path(
-    post,
-    path = "/api/projects/{project}/features/{feature}/retry",
-    operation_id = "retryFeature",
-    tag = "features",
-    params(FeaturePath),
-    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
-)]
-pub(crate) async fn retry(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
-    act(&app, of, |board, project, id| Ok(board.retry(project, id, BY)?)).await
+/// The table of actions: for each its documentation, name, path and operation, its body if it has one, and the call to the
+/// board. Every action answers with the feature.
+macro_rules! acts {
+    ($($(#[$doc:meta])* $name:ident $path:tt $operation:tt $(($extract:ident<$body:ident>, $schema:ty))? => $call:expr;)*) => {
+        $(
+            $(#[$doc])*
+            #[utoipa::path(
+                post,
+                path = $path,
+                operation_id = $operation,
+                tag = "features",
+                params(FeaturePath),
+                $(request_body = $schema,)?
+                responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
+            )]
+            async fn $name(State(app): State<Shared>, of: OfFeature $(, $extract(body): $extract<$body>)?) -> Result<Response, Problem> {
+                acts!(@act app, of, $call $(, body, $body)?)
+            }
+        )*
+
+        /// The routes of all actions.
+        pub(crate) fn router() -> OpenApiRouter<Shared> {
+            OpenApiRouter::new()$(.routes(routes!($name)))*
+        }
+    };
+    (@act $app:ident, $of:ident, $call:expr) => {
+        act(&$app, $of, $call).await
+    };
+    (@act $app:ident, $of:ident, $call:expr, $given:ident, $body:ident) => {{
+        $given.check()?;
+        let call: fn(&Board, ProjectId, &FeatureId, &$body) -> Result<FeatureRow, Problem> = $call;
+        act(&$app, $of, move |board, project, id| call(board, project, id, &$given)).await
+    }};
 }
 
-/// Moves a feature to another column, if it may go there.
-#[utoipa::path(
-    post,
-    path = "/api/projects/{project}/features/{feature}/move",
-    operation_id = "moveFeature",
-    tag = "features",
-    params(FeaturePath),
-    request_body = Move,
-    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
-)]
-pub(crate) async fn move_to(
-    State(app): State<Shared>,
-    of: OfFeature,
-    Body(to): Body<Move>,
-) -> Result<Response, Problem> {
-    act(&app, of, move |board, project, id| Ok(board.move_to(project, id, BY, &to.status.status())?)).await
-}
-
-/// Removes the work tree of a feature, if nothing in it would be lost.
-#[utoipa::path(
-    post,
-    path = "/api/projects/{project}/features/{feature}/clean",
-    operation_id = "cleanFeature",
-    tag = "features",
-    params(FeaturePath),
-    responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
-)]
-pub(crate) async fn clean(State(app): State<Shared>, of: OfFeature) -> Result<Response, Problem> {
-    act(&app, of, remove_worktree).await
+acts! {
+    /// Starts work on a feature.
+    start "/api/projects/{project}/features/{feature}/start" "startFeature"
+        => |board, project, id| Ok(board.start(project, id, BY)?);
+    /// Stops the work on a feature. Its work tree stays as it is.
+    stop "/api/projects/{project}/features/{feature}/stop" "stopFeature"
+        => |board, project, id| Ok(board.stop(project, id, BY)?);
+    /// Resumes a paused feature with a fresh iteration budget.
+    resume "/api/projects/{project}/features/{feature}/resume" "resumeFeature" (Optional<Resume>, Option<Resume>)
+        => |board, project, id, resume| Ok(board.resume(project, id, BY, resume.note.as_deref())?);
+    /// Approves a feature against its review. The reason is recorded.
+    approve "/api/projects/{project}/features/{feature}/approve" "approveFeature" (Body<Approve>, Approve)
+        => |board, project, id, approve| {
+            let by = approve.by.as_deref().filter(|by| !by.trim().is_empty()).unwrap_or(BY);
+            Ok(board.approve(project, id, by, &approve.reason)?)
+        };
+    /// Sends a feature back to the agent.
+    reject "/api/projects/{project}/features/{feature}/reject" "rejectFeature" (Body<Reject>, Reject)
+        => |board, project, id, reject| Ok(board.reject(project, id, BY, &reject.note)?);
+    /// Retries a failed step, or repeats a review that rejected too often, e.g. after findings were dismissed.
+    retry "/api/projects/{project}/features/{feature}/retry" "retryFeature"
+        => |board, project, id| Ok(board.retry(project, id, BY)?);
+    /// Moves a feature to another column, if it may go there.
+    move_to "/api/projects/{project}/features/{feature}/move" "moveFeature" (Body<Move>, Move)
+        => |board, project, id, to| Ok(board.move_to(project, id, BY, &to.status.status())?);
+    /// Removes the work tree of a feature, if nothing in it would be lost.
+    clean "/api/projects/{project}/features/{feature}/clean" "cleanFeature" => remove_worktree;
 }
 
 impl Column {

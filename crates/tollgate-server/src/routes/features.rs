@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tollgate_core::board::FeatureId;
-use tollgate_core::board::machine::Status;
+use tollgate_core::board::machine::{Status, UnknownStatus};
 use tollgate_engine::board::{Board, Refused};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::board::CardFilter;
@@ -30,7 +30,10 @@ const MAX_LIMIT: usize = 1000;
 #[into_params(parameter_in = Query)]
 pub(crate) struct FeatureQuery {
     /// Only those in this column.
-    #[param(max_length = 100)]
+    #[param(
+        max_length = 100,
+        pattern = "^(backlog|pending|ready|in_progress|code_review|waiting_approval|verified|completed|pipeline_[A-Za-z0-9_][A-Za-z0-9_-]{0,63})$"
+    )]
     status: Option<String>,
     /// Only those with this text in name, title or first line, in any case.
     #[param(max_length = 200)]
@@ -64,12 +67,16 @@ impl FeatureQuery {
         if !(is_short(&self.status, 100) && is_short(&self.q, 200) && is_short(&self.category, 200)) {
             return Err(Problem::new(Kind::Unprocessable, "a part of the question is too long"));
         }
+        let status = self.status.as_deref().map(Status::known).transpose();
+        let status = status.map_err(|unknown| {
+            Problem::new(Kind::BadRequest, format!("`status`: {unknown}")).hint(UnknownStatus::HINT)
+        })?;
         let after = self.after.as_deref().map(FeatureId::parse).transpose().map_err(|problem| {
             Problem::new(Kind::Unprocessable, format!("`after` names no feature: {problem}"))
                 .hint("Use the `next` of the previous page.")
         })?;
         Ok(CardFilter {
-            status: self.status.as_deref().map(Status::parse),
+            status,
             text: self.q,
             priority: self.priority,
             category: self.category,

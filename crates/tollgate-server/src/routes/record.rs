@@ -6,16 +6,17 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tollgate_core::coverage::{CoveredHunk, HunkStatus};
-use tollgate_engine::board::{Audit, Board, ReviewAttempt};
+use tollgate_engine::board::{Audit, Board, DismissRequest, ReviewAttempt};
 use tollgate_engine::reviewer::recording::RecordedExchange;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::app::Shared;
 use crate::extract::{
-    Body, DismissalPath, FindingPath, InProject, IterationPath, OfDismissal, OfFinding, OfIteration, ProjectPath, Query,
+    Body, DismissalPath, FindingPath, InProject, IsPerson, IterationPath, OfDismissal, OfFinding, OfIteration,
+    Optional, ProjectPath, Query,
 };
 use crate::problem::{self, Kind, Problem};
-use crate::routes::acts::{BY, check_said};
+use crate::routes::acts::check_said;
 use crate::routes::export::ExportFormat;
 use crate::routes::features::check_text;
 use crate::view::Finding;
@@ -200,6 +201,18 @@ pub(crate) struct Dismiss {
     /// The person who dismisses it; `operator` by default.
     #[schema(max_length = 200, example = "Ada")]
     by: Option<String>,
+    /// True: for the whole repository, not only for this feature.
+    #[serde(default)]
+    everywhere: bool,
+}
+
+/// The person who settles a proposed dismissal.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settle {
+    /// The name of the person; `operator` by default.
+    #[schema(max_length = 200, example = "Ada")]
+    by: Option<String>,
 }
 
 /// Selects the format.
@@ -302,7 +315,7 @@ pub(crate) async fn prompt(
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"))], text).into_response())
 }
 
-/// The dismissals of a project, with person and reason.
+/// The dismissals of a project, with person, scope and reason, then the ones that agents propose.
 #[utoipa::path(
     get,
     path = "/api/projects/{project}/dismissals",
@@ -319,7 +332,8 @@ pub(crate) async fn dismissals(
     Ok(Json(Dismissals { dismissals: dismissals.into_iter().map(DismissalBody::from).collect() }))
 }
 
-/// Dismisses a finding: reviews leave it out while its code is the same. The next review counts, not the last one.
+/// Dismisses a finding: reviews leave it out while its code is the same. The next review counts, not the last one. A
+/// request with the API token, which agents may have, only proposes it; a person confirms it on the page or at a terminal.
 #[utoipa::path(
     post,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/findings/{finding}/dismiss",
@@ -332,13 +346,62 @@ pub(crate) async fn dismissals(
 pub(crate) async fn dismiss(
     State(app): State<Shared>,
     OfFinding(project, id, iteration, finding): OfFinding,
+    is_person: IsPerson,
     Body(dismiss): Body<Dismiss>,
 ) -> Result<Json<DismissalBody>, Problem> {
     check_said("reason", &dismiss.reason)?;
     check_text("by", dismiss.by.as_ref(), 200)?;
-    let by = dismiss.by.filter(|by| !by.trim().is_empty()).unwrap_or_else(|| BY.to_owned());
-    let dismiss = move |board: &Board| board.dismiss(project, &id, (iteration, &finding), &by, &dismiss.reason);
+    let Dismiss { reason, by, everywhere } = dismiss;
+    let party = is_person.party(by);
+    let dismiss = move |board: &Board| {
+        let request = DismissRequest { iteration, finding: &finding, reason: &reason, party, everywhere };
+        board.dismiss(project, &id, &request)
+    };
     Ok(Json(app.call_in(project, dismiss).await?.into()))
+}
+
+/// Confirms a dismissal that an agent proposed. Only a signed-in person can.
+#[utoipa::path(
+    post,
+    path = "/api/projects/{project}/features/{feature}/dismissals/{fingerprint}/confirm",
+    operation_id = "confirmDismissal",
+    tag = "iterations",
+    params(DismissalPath),
+    request_body = Option<Settle>,
+    responses((status = 200, description = "The dismissal.", body = DismissalBody))
+)]
+pub(crate) async fn confirm(
+    State(app): State<Shared>,
+    OfDismissal(project, id, fingerprint): OfDismissal,
+    is_person: IsPerson,
+    Optional(settle): Optional<Settle>,
+) -> Result<Json<DismissalBody>, Problem> {
+    check_text("by", settle.by.as_ref(), 200)?;
+    let who = is_person.name(settle.by, "confirm a dismissal")?;
+    let confirm = move |board: &Board| board.confirm(project, &id, fingerprint, &who);
+    Ok(Json(app.call_in(project, confirm).await?.into()))
+}
+
+/// Rejects a dismissal that an agent proposed. Only a signed-in person can.
+#[utoipa::path(
+    post,
+    path = "/api/projects/{project}/features/{feature}/dismissals/{fingerprint}/reject",
+    operation_id = "rejectDismissal",
+    tag = "iterations",
+    params(DismissalPath),
+    request_body = Option<Settle>,
+    responses((status = 204, description = "Rejected."))
+)]
+pub(crate) async fn reject(
+    State(app): State<Shared>,
+    OfDismissal(project, id, fingerprint): OfDismissal,
+    is_person: IsPerson,
+    Optional(settle): Optional<Settle>,
+) -> Result<StatusCode, Problem> {
+    check_text("by", settle.by.as_ref(), 200)?;
+    let who = is_person.name(settle.by, "reject a proposed dismissal")?;
+    app.call_in(project, move |board| board.reject_proposal(project, &id, fingerprint, &who)).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Withdraws a dismissal: the next review counts the finding again.

@@ -88,7 +88,7 @@ impl ReviewerUsage {
     }
 }
 
-/// A dismissed finding: reviews withhold it while its code is the same.
+/// A dismissed finding: reviews withhold it while its code is the same. A proposed one counts until a person confirms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Dismissal)]
 pub(crate) struct DismissalBody {
@@ -107,7 +107,18 @@ pub(crate) struct DismissalBody {
     /// The reason of the dismissal.
     #[schema(example = "The template is ours.")]
     pub(crate) reason: String,
-    /// The person who dismissed it, if known.
+    /// The state: `dismissed`, or `proposed` by an agent.
+    #[schema(example = "dismissed")]
+    pub(crate) state: &'static str,
+    /// The branch, pull request or feature it holds for; missing when it holds for the whole repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "feature feature-1767960000000-x7k2m9qpa")]
+    pub(crate) subject: Option<String>,
+    /// The agent that proposed it, for one that a person confirmed.
+    #[serde(rename = "proposedBy", skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, example = "an agent over MCP")]
+    pub(crate) proposed_by: Option<String>,
+    /// The person who dismissed it or the agent that proposes it, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "Ada")]
     pub(crate) by: Option<String>,
@@ -117,6 +128,11 @@ pub(crate) struct DismissalBody {
 }
 
 impl DismissalBody {
+    /// True for a proposed dismissal, which has no effect yet.
+    pub(crate) fn is_proposal(&self) -> bool {
+        self.state == "proposed"
+    }
+
     /// True when it covers a remark with its current code.
     pub(crate) fn covers(&self, remark: &Remark) -> bool {
         let is_it = remark.identity.as_ref().is_some_and(|identity| identity.fingerprint == self.fingerprint);
@@ -126,8 +142,12 @@ impl DismissalBody {
 }
 
 impl From<DismissalRow> for DismissalBody {
-    fn from(DismissalRow { dismissal, who, made_ms }: DismissalRow) -> Self {
+    fn from(row: DismissalRow) -> Self {
+        let DismissalRow { dismissal, who, made_ms, subject, proposed_by, is_proposal } = row;
         Self {
+            state: if is_proposal { "proposed" } else { "dismissed" },
+            subject,
+            proposed_by,
             fingerprint: dismissal.fingerprint.to_string(),
             file: dismissal.file.as_str().to_owned(),
             title: dismissal.title().as_str().to_owned(),

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tollgate_core::finding::{Finding, Severity};
 use tollgate_core::gate::Gate;
+use tollgate_core::report::head_state::HeadState;
 use tollgate_core::report::json::{self, Form, Options};
 use tollgate_core::verdict::Verdict;
 use tollgate_engine::board::{Board, iso};
@@ -81,6 +82,10 @@ pub(crate) struct ReviewBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     verdict: Option<&'static str>,
+    /// The state of the head, the same on every surface; left out when there is no review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    state: Option<HeadStateBody>,
     /// What the gate said: `open`, `closed` or `partial`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -184,6 +189,24 @@ impl From<OfFeature> for FeatureRef {
     }
 }
 
+/// The state of a reviewed head.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = HeadState)]
+pub(crate) struct HeadStateBody {
+    /// `green`, `blue`, `yellow` or `red`.
+    colour: &'static str,
+    /// The label of the verdict line.
+    label: &'static str,
+    /// The explanation behind the label.
+    explanation: String,
+}
+
+impl From<&HeadState> for HeadStateBody {
+    fn from(state: &HeadState) -> Self {
+        Self { colour: state.colour().as_str(), label: state.label(), explanation: state.explanation().to_owned() }
+    }
+}
+
 impl From<Listed> for ReviewBody {
     fn from(listed: Listed) -> Self {
         Self {
@@ -197,6 +220,7 @@ impl From<Listed> for ReviewBody {
             head: listed.head,
             verdict: listed.verdict.map(Verdict::as_str),
             gate: listed.gate.map(Gate::as_str),
+            state: listed.state.as_ref().map(HeadStateBody::from),
             problem: listed.problem,
             ended_at: iso(listed.ended_ms),
             duration_ms: listed.took_ms,

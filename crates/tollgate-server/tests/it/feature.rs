@@ -133,6 +133,7 @@ fn the_head_says_where_it_stands_and_why_and_what_can_be_done() {
         JSON
         SARIF
         HTML
+        The reviewer answers
         Verdict: ✖ Changes requested
         Fix what is wrong.
         Iteration 1, rejected Iteration 2, rejected Compare round 1 of 3
@@ -357,13 +358,37 @@ fn a_dismissed_finding_says_who_and_why_and_can_be_taken_back() {
         let shown = Shown::rejected().await;
         let path =
             format!("/api/projects/{}/features/{}/iterations/2/findings/F002/dismiss", shown.project, shown.feature);
-        assert_eq!(shown.world.ask("POST", &path, r#"{"reason":"It is ours.","by":"Ada"}"#).await.status, 200);
+        assert_eq!(
+            shown.world.ask_as_person("POST", &path, r#"{"reason":"It is ours.","by":"Ada"}"#).await.status,
+            200
+        );
         let page = shown.page("").await;
         assert!(page.contains("Dismissed by <bdi>Ada</bdi>: It is ours."), "{page}");
         let item = page.split("id=\"f-F002\"").nth(1).unwrap().split("</li>").next().unwrap();
         assert!(item.contains("data-act=\"restore\"") && !item.contains("data-act=\"dismiss\""), "{item}");
         assert!(read(part(&page, "part-about")).contains("a finding was dismissed: Input is run by Ada"), "{page}");
         assert_eq!(titles(&shown.page("?open=1").await), ["No test", "A typo", "Said too late"]);
+    });
+}
+
+#[test]
+fn a_proposed_dismissal_is_shown_with_its_finding_and_waits_for_a_person() {
+    story(|| async {
+        let shown = Shown::rejected().await;
+        let path =
+            format!("/api/projects/{}/features/{}/iterations/2/findings/F002/dismiss", shown.project, shown.feature);
+        assert_eq!(shown.world.ask("POST", &path, r#"{"reason":"It is ours."}"#).await.status, 200);
+        let page = shown.page("").await;
+        let item = page.split("id=\"f-F002\"").nth(1).unwrap().split("</li>").next().unwrap();
+        assert!(item.contains("Dismissal proposed by <bdi>a program with the API token</bdi>."), "{item}");
+        assert!(
+            item.contains("data-act=\"confirm-dismissal\"") && item.contains("data-act=\"reject-dismissal\""),
+            "{item}"
+        );
+        assert!(!item.contains("data-act=\"dismiss\"") && !item.contains("data-act=\"restore\""), "{item}");
+        let about = read(part(&page, "part-about"));
+        assert!(about.contains("an agent proposed to dismiss a finding: Input is run"), "{about}");
+        assert!(titles(&shown.page("?open=1").await).contains(&"Input is run".to_owned()), "it counts: {page}");
     });
 }
 
@@ -539,7 +564,7 @@ fn untrusted_text_is_escaped_in_every_field() {
         let shown = Shown { world, project, feature: feature.to_owned() };
         let dismiss = format!("/api/projects/{project}/features/{feature}/iterations/2/findings/F001/dismiss");
         let body = serde_json::json!({ "reason": HOSTILE, "by": "<script>alert(3)</script>" }).to_string();
-        assert_eq!(shown.world.ask("POST", &dismiss, &body).await.status, 200);
+        assert_eq!(shown.world.ask_as_person("POST", &dismiss, &body).await.status, 200);
         let tails =
             ["", "?iteration=1", "?compare=1,2", "?q=%3Cscript%3Ealert(1)%22%3E", "/part/all", "/iterations/2/audit"];
         for tail in tails {

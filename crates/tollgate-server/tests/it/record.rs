@@ -86,6 +86,7 @@ pub(crate) fn run() -> Review {
                 covered(None, HunkStatus::NotReviewed("the budget was used up".to_owned())),
             ],
         }),
+        doubts: Vec::new(),
         re_review_required: false,
         notes: None,
         extra: [("x_reviewers".to_owned(), reviewers)].into_iter().collect(),
@@ -143,11 +144,14 @@ fn a_finding_is_dismissed_with_a_reason_and_taken_back() {
         let world = World::start();
         let (project, _, path) = reviewed(&world).await;
         let finding = format!("{path}/iterations/1/findings");
-        let said = check(&world, "POST", &format!("{finding}/F001/dismiss"), r#"{"reason":"ours","by":"Ada"}"#).await;
-        assert_snapshot!(said, @r#"200 {"fingerprint":"fp-6e156d2906f19569","file":"src/a.js","title":"Input is run","evidence":"eval(1)","reason":"ours","by":"Ada","at":"2026-01-09T14:22:00.000Z"}"#);
-        assert_snapshot!(check(&world, "POST", &format!("{finding}/F001/dismiss"), r#"{"reason":" "}"#).await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"`reason` is empty"}"#);
+        let dismiss = format!("{finding}/F001/dismiss");
+        let said = world.ask_as_person("POST", &dismiss, r#"{"reason":"ours","by":"Ada"}"#).await;
+        assert_eq!(said.status, 200, "{said:?}");
+        assert_snapshot!(said.body, @r#"{"fingerprint":"fp-6e156d2906f19569","file":"src/a.js","title":"Input is run","evidence":"eval(1)","reason":"ours","state":"dismissed","subject":"feature feature-000002","by":"Ada","at":"2026-01-09T14:22:00.000Z"}"#);
+        assert_snapshot!(check(&world, "POST", &dismiss, r#"{"reason":" "}"#).await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"`reason` is empty"}"#);
+        assert_snapshot!(check(&world, "POST", &dismiss, r#"{"reason":"..."}"#).await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"a dismissal needs a reason in words"}"#);
         for (name, status) in [("F009", 404), ("f001", 404), ("F1", 404), ("F001%2f", 404)] {
-            let said = world.ask("POST", &format!("{finding}/{name}/dismiss"), r#"{"reason":"x"}"#).await;
+            let said = world.ask_as_person("POST", &format!("{finding}/{name}/dismiss"), r#"{"reason":"x"}"#).await;
             assert_eq!(said.status, status, "{name}");
         }
         let listed = world.get(&format!("/api/projects/{project}/dismissals")).await.json();
@@ -157,6 +161,42 @@ fn a_finding_is_dismissed_with_a_reason_and_taken_back() {
         assert_eq!(world.ask("DELETE", &withdraw, "").await.status, 204);
         assert_eq!(world.ask("DELETE", &withdraw, "").await.status, 404);
         assert_eq!(world.ask("DELETE", &format!("{path}/dismissals/fp-1"), "").await.status, 404);
+    });
+}
+
+#[test]
+fn a_program_with_the_token_proposes_a_dismissal_and_a_person_confirms_or_rejects_it() {
+    story(|| async {
+        let world = World::start();
+        let (project, _, path) = reviewed(&world).await;
+        let dismiss = format!("{path}/iterations/1/findings/F001/dismiss");
+        let propose = async || world.ask("POST", &dismiss, r#"{"reason":"not real"}"#).await.json();
+        let proposed = propose().await;
+        assert_eq!((&proposed["state"], &proposed["by"]), (&"proposed".into(), &"a program with the API token".into()));
+        let print = proposed["fingerprint"].as_str().unwrap().to_owned();
+        let (confirm, reject) =
+            (format!("{path}/dismissals/{print}/confirm"), format!("{path}/dismissals/{print}/reject"));
+        let states = async || {
+            let listed = world.get(&format!("/api/projects/{project}/dismissals")).await.json();
+            let all = listed["dismissals"].as_array().unwrap().clone();
+            all.iter().map(|one| one["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        for route in [&confirm, &reject] {
+            let refused = world.ask("POST", route, "").await;
+            assert!(refused.status == 403 && refused.body.contains("only a person can"), "{refused:?}");
+        }
+        assert_eq!(states().await, ["proposed"]);
+        assert_eq!(world.ask_as_person("POST", &reject, "").await.status, 204);
+        assert_eq!(states().await, [""; 0]);
+        assert_eq!(world.ask_as_person("POST", &confirm, "").await.status, 404);
+        propose().await;
+        let confirmed = world.ask_as_person("POST", &confirm, r#"{"by":"Ada"}"#).await.json();
+        assert_eq!((&confirmed["state"], &confirmed["by"]), (&"dismissed".into(), &"Ada".into()));
+        assert_eq!(
+            (&confirmed["proposedBy"], &confirmed["reason"]),
+            (&"a program with the API token".into(), &"not real".into())
+        );
+        assert_eq!(states().await, ["dismissed"]);
     });
 }
 

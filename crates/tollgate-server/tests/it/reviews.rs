@@ -6,7 +6,7 @@ use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Category, Finding, FindingId, LineRange, Location, Origin, Severity, Side, Summary};
 use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
-use tollgate_core::review::{Review, Withheld, WithheldFinding};
+use tollgate_core::review::{Review, Suppressor, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_engine::store::{CompletedRun, RunRecord, Subject};
 
@@ -59,7 +59,11 @@ impl Given {
         let numbered = |(index, finding): (usize, &Finding)| Finding { id: FindingId::at(index), ..finding.clone() };
         let held = |pair| WithheldFinding {
             finding: numbered(pair),
-            why: Withheld::Suppressed { by: "your own dismissal".to_owned(), reason: Some("it is ours".to_owned()) },
+            why: Withheld::Suppressed {
+                by: "your own dismissal".to_owned(),
+                reason: Some("it is ours".to_owned()),
+                kind: Suppressor::of_words("your own dismissal"),
+            },
         };
         let n_findings = self.findings.len();
         let covered = |file: &str, status| CoveredHunk {
@@ -91,6 +95,7 @@ impl Given {
                     covered("Cargo.lock", HunkStatus::Skipped("generated".to_owned())),
                 ],
             }),
+            doubts: Vec::new(),
             re_review_required: false,
             notes: None,
             extra: [("x_reviewers".to_owned(), asked)].into_iter().collect(),
@@ -149,7 +154,7 @@ fn a_review_of_the_command_line_is_listed_with_its_figures() {
         let real = Real::start();
         assert_snapshot!(check(&real, "/api/reviews").await, @r#"200 {"reviews":[],"total":0}"#);
         real.stored(&Given { findings: vec![finding("Error is ignored", Severity::High)], ..given() });
-        assert_snapshot!(check(&real, "/api/reviews").await, @r#"200 {"reviews":[{"run":1,"repository":"example.com/o/shop","subject":"branch work","scope":"branch","origin":"command-line","title":"Pay by invoice","head":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","verdict":"CHANGES_REQUESTED","gate":"closed","endedAt":"2026-01-09T14:22:00.000Z","durationMs":4000,"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0,"praise":0,"withheld":0},"coverage":{"reviewed":1,"skipped":1,"notReviewed":0},"costUsd":0.25,"tokens":1200,"reviewers":["claude","rules"]}],"total":1}"#);
+        assert_snapshot!(check(&real, "/api/reviews").await, @r#"200 {"reviews":[{"run":1,"repository":"example.com/o/shop","subject":"branch work","scope":"branch","origin":"command-line","title":"Pay by invoice","head":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","verdict":"CHANGES_REQUESTED","state":{"colour":"yellow","label":"Needs changes","explanation":"1 major finding must be fixed before merging"},"gate":"closed","endedAt":"2026-01-09T14:22:00.000Z","durationMs":4000,"findings":{"critical":0,"high":1,"medium":0,"low":0,"nit":0,"praise":0,"withheld":0},"coverage":{"reviewed":1,"skipped":1,"notReviewed":0},"costUsd":0.25,"tokens":1200,"reviewers":["claude","rules"]}],"total":1}"#);
     });
 }
 

@@ -170,6 +170,19 @@ impl World {
         self.ask("GET", path, "").await
     }
 
+    /// Sends a request as the page of a signed-in person does.
+    pub(crate) async fn ask_as_person(&self, method: &str, path: &str, body: &str) -> Said {
+        let json = ("content-type", "application/json");
+        let said = self.raw("POST", "/api/auth/login", &[json], &format!(r#"{{"token":"{TOKEN}"}}"#)).await;
+        let cookie = said.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+        let origin = self.origin();
+        let mut headers = vec![("cookie", cookie.as_str()), ("origin", origin.as_str())];
+        if !body.is_empty() {
+            headers.push(json);
+        }
+        self.raw(method, path, &headers, body).await
+    }
+
     /// The body that adds a repository of this name, which is made here.
     pub(crate) fn new_project(&self, name: &str) -> String {
         serde_json::json!({ "path": self.repository(name) }).to_string()

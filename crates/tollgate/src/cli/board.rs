@@ -8,6 +8,7 @@ use tollgate_engine::board::{Board, Home, Refused};
 use tollgate_engine::config::{Layer, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
+use tollgate_engine::party::Party;
 use tollgate_engine::store::Database;
 use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
 
@@ -127,21 +128,21 @@ pub(crate) fn find_feature(board: &Board, project: &ProjectRow, named: &str) -> 
 }
 
 fn matches_prefix(id: &FeatureId, named: &str) -> bool {
-    !named.is_empty() && (id.as_str().starts_with(named) || short(id).starts_with(named))
+    !named.is_empty() && (id.as_str().starts_with(named) || id.short().starts_with(named))
 }
 
-/// The short form of a feature ID for lists: the random last part of a generated ID.
-pub(crate) fn short(id: &FeatureId) -> &str {
-    let own = id.as_str().strip_prefix("feature-").and_then(|rest| rest.split_once('-'));
-    match own {
-        Some((time, tail)) if time.len() >= 10 && time.bytes().all(|byte| byte.is_ascii_digit()) => tail,
-        Some(_) | None => id.as_str(),
+/// The party that runs this command: the acting user, or an agent.
+pub(crate) fn party(context: &CliContext) -> Result<Party, Failure> {
+    let settings = context.settings(None, Layer::default())?;
+    Ok(Party::of_process(actor(), &context.directory, &settings.pipeline.dir))
+}
+
+/// The acting user, for a command that is refused to agents; `what` is the refused action.
+pub(crate) fn person(context: &CliContext, what: &str) -> Result<Party, Failure> {
+    match party(context)? {
+        Party::Agent(agent) => Err(failure::not_for_agents(what, &agent)),
+        person @ Party::Person(_) => Ok(person),
     }
-}
-
-/// The display title of a feature.
-pub(crate) fn title(row: &FeatureRow) -> &str {
-    if row.facts.title.is_empty() { &row.facts.first_line } else { &row.facts.title }
 }
 
 /// The name of the acting user, for the audit trail.
@@ -165,19 +166,6 @@ fn user_id() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[track_caller]
-    fn check(id: &str, expected: &str) {
-        assert_eq!(short(&FeatureId::parse(id).unwrap()), expected);
-    }
-
-    #[test]
-    fn generated_ids_are_shortened_to_their_last_part() {
-        check("feature-1767960000000-x7k2m9qpa", "x7k2m9qpa");
-        check("feature-1767960000000-a-b", "a-b");
-        check("feature-login-1", "feature-login-1");
-        check("login", "login");
-    }
 
     #[test]
     fn a_prefix_matches_the_id_or_its_last_part() {

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use tollgate_core::delta::classify::{self, ReviewedScope};
-use tollgate_core::delta::finding_list::{self, ListedFinding};
 use tollgate_core::delta::identity::{self, ComparedFinding};
 use tollgate_core::delta::line_map::{LineMap, Mapped};
 use tollgate_core::delta::{json, text};
 use tollgate_core::diff::{self, FileDiff};
 use tollgate_core::path::FilePath;
 use tollgate_core::report;
-use tollgate_engine::failure::Failure;
+use tollgate_core::report::finding_list::{self, ListedFinding};
+use tollgate_engine::failure::{Failure, not_a_patch};
 
 use super::{CliContext, Exit, failure, output};
 
@@ -73,7 +73,10 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let current = findings(context, &args.current)?;
     let files = args.diff.as_deref().map(|path| files(context, path)).transpose()?;
 
-    let map = LineMap::of_diff(files.as_deref().unwrap_or_default(), &args.rename);
+    let map = match &files {
+        Some(files) => LineMap::of_diff(files, &args.rename),
+        None => LineMap::of_diff(&[], &args.rename).assumed(),
+    };
     let prior: Vec<ComparedFinding<'_>> = prior.iter().map(ListedFinding::claim).collect();
     let current: Vec<ComparedFinding<'_>> = current.iter().map(ListedFinding::claim).collect();
     let joined = identity::match_findings(&prior, &current, &map);
@@ -108,7 +111,7 @@ fn files(context: &CliContext, path: &Path) -> Result<Vec<FileDiff>, Failure> {
     let is_blank = bytes.trim_ascii().is_empty();
     let (files, refused) = diff::parse(bytes);
     if files.is_empty() && !is_blank {
-        return Err(failure::no_diff(&path.display().to_string()));
+        return Err(not_a_patch(&path.display().to_string()));
     }
     for refused in &refused {
         output::say(&format!("note: line {} of the diff: {}", refused.line_number, refused.problem));

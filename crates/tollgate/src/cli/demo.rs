@@ -1,6 +1,7 @@
 //! `tollgate serve --demo`: a sample project with its own board in a new directory, and the texts around it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tollgate_core::board::FeatureId;
 use tollgate_engine::board::demo::{self, DESCRIPTION, TITLE};
@@ -8,6 +9,7 @@ use tollgate_engine::board::{Board, Refused};
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::{Database, Location};
+use tollgate_server::supervision::Epilogue;
 
 use super::{CliContext, StoreArgs, board, failure, store_args};
 
@@ -58,8 +60,13 @@ impl Demo {
         )
     }
 
-    /// The files and commands to look at, printed when the feature has passed.
-    pub(crate) fn epilogue(&self, feature: &FeatureId) -> String {
+    /// Makes the epilogue of a feature when it has passed.
+    pub(crate) fn into_epilogue(self) -> Epilogue {
+        Arc::new(move |feature| self.epilogue(feature))
+    }
+
+    /// The files and commands to look at.
+    fn epilogue(&self, feature: &FeatureId) -> String {
         let project = self.demo.project();
         let features = project.join(".automaker/features").join(feature.as_str());
         format!(
@@ -73,7 +80,7 @@ impl Demo {
              The server goes on; Ctrl-C ends it. Delete {folder} when you have seen enough.",
             features = features.display(),
             shown = project.display(),
-            short = board::short(feature),
+            short = feature.short(),
             store = self.flag(),
             folder = self.demo.folder().display(),
         )

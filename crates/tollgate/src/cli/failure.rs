@@ -5,7 +5,9 @@ use std::path::Path;
 
 use tollgate_core::answer::NoAnswer;
 use tollgate_core::board::FeatureId;
-use tollgate_core::pull::{PullRefError, Repo};
+use tollgate_core::board::machine::UnknownStatus;
+use tollgate_core::diff::Refused;
+use tollgate_core::pull::PullRefError;
 use tollgate_core::visible::visible;
 use tollgate_engine::failure::{Failure, Kind};
 
@@ -61,11 +63,6 @@ pub(super) fn no_token(host: &str) -> Failure {
     )
 }
 
-pub(super) fn not_installed(repo: &Repo) -> Failure {
-    Failure::new(Kind::User, format!("the GitHub App of this server is not installed in `{repo}`"))
-        .hint("An owner of the repository installs it on the app's page at GitHub.")
-}
-
 pub(super) fn not_ours() -> Failure {
     Failure::new(Kind::Internal, "another process is posting to the pull request at the same time")
 }
@@ -89,6 +86,10 @@ pub(super) fn unreadable_report(name: &str, problems: &str) -> Failure {
 
 pub(super) fn no_such_language(name: &str) -> Failure {
     Failure::new(Kind::User, format!("no rules for `{name}`"))
+}
+
+pub(super) fn unknown_status(unknown: &UnknownStatus) -> Failure {
+    Failure::new(Kind::User, unknown.to_string()).hint(UnknownStatus::HINT)
 }
 
 pub(super) fn no_such_rule(id: &str) -> Failure {
@@ -157,7 +158,12 @@ pub(super) fn not_dismissed(text: &str) -> Failure {
 }
 
 pub(super) fn no_reason() -> Failure {
-    Failure::new(Kind::User, "a dismissal needs a reason").hint("Give one with `--reason`.")
+    Failure::new(Kind::User, "a dismissal needs a reason in words").hint("Give one with `--reason`.")
+}
+
+pub(super) fn not_for_agents(what: &str, agent: &str) -> Failure {
+    Failure::new(Kind::User, format!("an agent cannot {what}, and this command runs as {agent}"))
+        .hint("A person runs it in a terminal of their own, outside of the work trees of features, or uses the board.")
 }
 
 pub(super) fn unreadable_findings(name: &str, problem: &dyn std::error::Error) -> Failure {
@@ -177,8 +183,10 @@ pub(super) fn no_answer(name: &str, problem: &NoAnswer) -> Failure {
     }
 }
 
-pub(super) fn no_diff(name: &str) -> Failure {
-    Failure::new(Kind::User, format!("`{name}` is not a diff")).hint("`git diff OLD NEW` writes one.")
+pub(super) fn broken_diff(name: &str, refused: &Refused) -> Failure {
+    let Refused { line_number, problem } = refused;
+    Failure::new(Kind::User, format!("line {line_number} of `{name}`: {problem}"))
+        .hint("The diff is cut off or was edited by hand; make it again with `git diff > change.patch`.")
 }
 
 pub(super) fn standard_input_twice(one: &str, other: &str) -> Failure {
@@ -223,8 +231,4 @@ pub(super) fn not_an_address(text: &str) -> Failure {
 pub(super) fn open_to_others(address: &std::net::SocketAddr) -> Failure {
     Failure::new(Kind::User, format!("`{address}` is reachable from other machines"))
         .hint("Give the public host name with `--allow-host NAME` and use a TLS proxy, or listen on `127.0.0.1`.")
-}
-
-pub(super) fn no_thread(problem: &io::Error) -> Failure {
-    Failure::new(Kind::External, format!("cannot start a thread: {problem}"))
 }

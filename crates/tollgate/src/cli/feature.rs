@@ -9,13 +9,13 @@ use clap::ValueEnum;
 use serde_json::json;
 use tollgate_core::board::machine::Status;
 use tollgate_core::visible::visible;
-use tollgate_engine::board::{Board, NewFeature, Refused};
+use tollgate_engine::board::{Board, DismissRequest, NewFeature, Refused};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
 use tollgate_server::view::{card_json, feature_json};
 
 use super::rules::DataFormat;
-use super::{CliContext, Exit, board, failure, output};
+use super::{CliContext, Exit, board, failure, free_text, output};
 
 mod list;
 mod logs;
@@ -59,7 +59,7 @@ enum Command {
         #[arg(long, value_name = "STATUS")]
         status: Option<String>,
         /// List only features with this text in their ID, title or first line
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
         text: Option<String>,
     },
     /// Show one feature: its status, reviews and files
@@ -93,7 +93,7 @@ enum Command {
         /// The feature's ID or a prefix of it
         id: String,
         /// A message to the agent, put first in its prompt
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
         note: Option<String>,
     },
     /// Approve a feature manually, overriding its review; user and reason are recorded
@@ -103,7 +103,7 @@ enum Command {
         /// The feature's ID or a prefix of it
         id: String,
         /// The reason for the approval
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
         reason: String,
     },
     /// Reject a feature and send it back to the agent
@@ -113,7 +113,7 @@ enum Command {
         /// The feature's ID or a prefix of it
         id: String,
         /// The requested changes, put first in the agent's prompt
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
         note: String,
     },
     /// Retry a failed step, or review again after too many rejections
@@ -157,7 +157,9 @@ enum Command {
         /// The feature's ID or a prefix of it
         id: String,
     },
-    /// Dismiss a finding for as long as its code stays the same; user and reason are recorded
+    /// Dismiss a finding of a feature for as long as its code stays the same; user and reason are recorded
+    ///
+    /// Run by an agent, it only proposes the dismissal: the finding counts until a person confirms it.
     ///
     /// Example: `tollgate feature dismiss x7k2 F001 --reason "The template is ours."`
     Dismiss {
@@ -167,13 +169,33 @@ enum Command {
         #[arg(value_name = "FINDING")]
         finding: String,
         /// The reason for the dismissal
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
         reason: String,
+        /// Dismiss it in the whole repository, not only for this feature
+        #[arg(long)]
+        everywhere: bool,
         /// The iteration [default: the last reviewed one]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         iteration: Option<u32>,
     },
-    /// Withdraw the dismissal of a finding
+    /// Confirm a dismissal that an agent proposed
+    ///
+    /// Example: `tollgate feature confirm x7k2 fp-4d1b0c2f9a6e7385`
+    Confirm {
+        /// The feature's ID or a prefix of it
+        id: String,
+        /// The finding's fingerprint, as printed by `feature dismissals`
+        #[arg(value_name = "FINGERPRINT")]
+        fingerprint: String,
+    },
+    /// List the dismissals that hold for a feature, and the ones that agents propose
+    ///
+    /// Example: `tollgate feature dismissals x7k2`
+    Dismissals {
+        /// The feature's ID or a prefix of it
+        id: String,
+    },
+    /// Withdraw the dismissal of a finding, or reject a proposed one
     ///
     /// Example: `tollgate feature undismiss x7k2 fp-4d1b0c2f9a6e7385`
     Undismiss {
@@ -226,7 +248,7 @@ struct Add {
     /// A short title
     title: String,
     /// The description; the review checks its list items and sentences with "must" or "should"
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
     description: Option<String>,
     /// Read the description from this file; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "description")]
@@ -313,10 +335,14 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
         }
         Command::Edit(edit) => scene.edit(*edit),
         Command::Clean { id } => scene.clean(&scene.find(&id)?),
-        Command::Dismiss { id, finding, reason, iteration } => {
-            require_text("--reason", &reason)?;
-            scene.dismiss(&scene.find(&id)?, &finding, iteration, (&who, &reason))
+        Command::Dismiss { id, finding, reason, everywhere, iteration } => {
+            let row = scene.find(&id)?;
+            let iteration = scene.reviewed(&row, iteration)?;
+            let (party, finding) = (board::party(context)?, finding.as_str());
+            scene.dismiss(&row, &DismissRequest { iteration, finding, reason: &reason, party, everywhere })
         }
+        Command::Confirm { id, fingerprint } => scene.confirm(&scene.find(&id)?, &fingerprint),
+        Command::Dismissals { id } => scene.dismissals(&scene.find(&id)?),
         Command::Undismiss { id, fingerprint } => scene.undismiss(&scene.find(&id)?, &fingerprint),
         Command::Export { id, form, iteration, output } => scene.export(&scene.find(&id)?, form, iteration, output),
         Command::Prompt { id, finding, iteration } => scene.prompt(&scene.find(&id)?, finding.as_deref(), iteration),
@@ -325,6 +351,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
         Command::Resume { id, note } => scene.act(&id, true, |id| board.resume(project, id, &who, note.as_deref())),
         Command::Approve { id, reason } => {
             require_text("--reason", &reason)?;
+            board::person(context, "approve a feature")?;
             scene.act(&id, true, |id| board.approve(project, id, &who, &reason))
         }
         Command::Reject { id, note } => {
@@ -384,7 +411,8 @@ impl BoardContext<'_> {
 
     fn list(&self, status: Option<&str>, text: Option<String>) -> Result<Exit, Failure> {
         let is_all = status.is_none() && text.is_none();
-        let filter = CardFilter { status: status.map(Status::parse), text, limit: usize::MAX, ..CardFilter::default() };
+        let status = status.map(Status::known).transpose().map_err(|unknown| failure::unknown_status(&unknown))?;
+        let filter = CardFilter { status, text, limit: usize::MAX, ..CardFilter::default() };
         let cards = self.board.features(self.project.id, &filter).map_err(Refused::into_failure)?;
         let max_iterations = self.board.settings().pipeline.rounds;
         let text = match self.format {
@@ -430,7 +458,7 @@ impl BoardContext<'_> {
         let text = match self.format {
             DataFormat::Json => format!("{:#}\n", self.json(row)?),
             DataFormat::Text => {
-                let (name, title) = (board::short(&row.id), visible(board::title(row)));
+                let (name, title) = (row.id.short(), visible(row.facts.display_title()));
                 format!("{name}  {title}: {}\n", row.state.in_words())
             }
         };

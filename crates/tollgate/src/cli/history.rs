@@ -12,16 +12,21 @@ use tollgate_core::delta;
 use tollgate_core::finding::{Finding, FindingId};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::gate::Gate;
+use tollgate_core::report::head_state::HeadState;
 use tollgate_core::report::json;
+use tollgate_core::review::{Suppressor, Withheld, WithheldFinding};
+use tollgate_core::suppress::{self, Dismissal};
 use tollgate_core::visible::visible;
+use tollgate_engine::board::Refused;
 use tollgate_engine::dismissals;
-use tollgate_engine::failure::Failure;
+use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::forge::local::Local;
 use tollgate_engine::history;
-use tollgate_engine::store::{Counts, Filter, Run, State, Store};
+use tollgate_engine::party::Party;
+use tollgate_engine::store::{Counts, DismissalRow, Filter, NewDismissal, Run, Store, Subject};
 
 use super::rules::DataFormat;
-use super::{CliContext, Exit, StoreArgs, failure, output, review, store_args};
+use super::{CliContext, Exit, StoreArgs, board, failure, free_text, output, review, store_args};
 
 /// List, show, compare and export past reviews
 #[derive(clap::Args)]
@@ -31,7 +36,8 @@ use super::{CliContext, Exit, StoreArgs, failure, output, review, store_args};
     tollgate history show 12 --format html -o 12.html\n  \
     tollgate history compare 11 12                    findings that are new, resolved or still open\n  \
     tollgate history export -o reviews.jsonl          everything, one review a line\n  \
-    tollgate history dismiss F002 --reason \"the template is ours\"")]
+    tollgate history dismiss F002 --reason \"the template is ours\"\n  \
+    tollgate history dismissals                       also the ones that agents propose")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -86,30 +92,42 @@ enum Command {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Dismiss a finding for as long as its code stays the same
+    /// Dismiss a finding of a branch for as long as its code stays the same
+    ///
+    /// Run by an agent, it only proposes the dismissal: the finding counts until a person confirms it.
     ///
     /// Example: `tollgate history dismiss F002 --reason "the template is ours" --shared`
     Dismiss {
         /// The finding: its ID in the newest review of this repository (F002) or its fingerprint (fp-…)
         finding: String,
         /// The reason, shown to all readers of the review
-        #[arg(long)]
+        #[arg(long, allow_hyphen_values = true, value_parser = free_text)]
         reason: String,
         /// Look for the finding in this review instead of the newest
         #[arg(long, value_name = "NUMBER")]
         run: Option<i64>,
+        /// Dismiss it in the whole repository, not only on the branch of the review
+        #[arg(long, conflicts_with = "shared")]
+        everywhere: bool,
         /// Share the dismissal with the team: write it to `.tollgate/dismissals.toml`, to be committed
         #[arg(long)]
         shared: bool,
     },
-    /// Withdraw a dismissal that was made without `--shared`
+    /// Confirm a dismissal that an agent proposed
+    ///
+    /// Example: `tollgate history confirm fp-4d1b0c2f9a6e7385`
+    Confirm {
+        /// The fingerprint of the finding, as printed by `history dismissals`
+        fingerprint: String,
+    },
+    /// Withdraw a dismissal that was made without `--shared`, or reject a proposed one
     ///
     /// Example: `tollgate history undismiss fp-4d1b0c2f9a6e7385`
     Undismiss {
         /// The fingerprint of the finding
         fingerprint: String,
     },
-    /// List dismissed findings, yours and the team's
+    /// List dismissed findings, yours and the team's, and the dismissals that agents propose
     ///
     /// Example: `tollgate history dismissals`
     Dismissals,
@@ -155,26 +173,19 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
             compare(&find(&store, &here, Some(earlier))?, &find(&store, &here, Some(later))?, format)
         }
         Command::Export { all, output } => export(context, &store, &here, all, output),
-        Command::Dismiss { finding, reason, run, shared } => {
+        Command::Dismiss { finding, reason, run, everywhere, shared } => {
             let run = find(&store, &here, run)?;
             let forge = here?;
             let finding = find_finding(&run, &finding)?;
-            let reason = reason.trim();
-            if reason.is_empty() {
-                return Err(failure::no_reason());
-            }
-            if shared { share(&forge, finding, reason) } else { dismiss(&mut store, &run, finding, reason) }
-        }
-        Command::Undismiss { fingerprint } => {
-            let print = Fingerprint::parse(&fingerprint).ok_or_else(|| failure::not_a_fingerprint(&fingerprint))?;
-            let repository = identity(&here)?;
-            if store.withdraw(&repository, print, crate::cli::now_ms())? {
-                output::say(&format!("withdrew the dismissal of {print}"));
-                Ok(Exit::Success)
-            } else {
-                Err(failure::not_dismissed(&fingerprint))
+            let reason = suppress::reason(&reason).map_err(|_| failure::no_reason())?;
+            match board::party(context)? {
+                Party::Agent(agent) if shared => Err(failure::not_for_agents("share a dismissal", &agent)),
+                Party::Person(_) if shared => share(&forge, finding, reason),
+                party => dismiss(&mut store, &run, finding, reason, (party, everywhere)),
             }
         }
+        Command::Confirm { fingerprint } => confirm(context, &mut store, &identity(&here)?, &fingerprint),
+        Command::Undismiss { fingerprint } => undismiss(context, &mut store, &identity(&here)?, &fingerprint),
         Command::Dismissals => dismissed(&store, &here),
     }
 }
@@ -224,11 +235,9 @@ fn list(store: &Store, here: &Result<Local, Failure>, asked: &List) -> Result<Ex
 fn table(runs: &[(Run, Counts)], all: bool) -> String {
     let rows: Vec<[String; 6]> = runs
         .iter()
-        .map(|(run, counts)| {
-            let verdict = match (run.state, run.verdict) {
-                (State::Completed, Some(verdict)) => verdict.as_str().to_lowercase().replace('_', " "),
-                (state, _) => state.as_str().to_owned(),
-            };
+        .map(|(run, _)| {
+            let state = state_of(run);
+            let label = state.as_ref().map_or_else(|| run.state.as_str(), HeadState::label).to_owned();
             let what = match run.subject.scope.as_str() {
                 "branch" => run.subject.name.clone(),
                 scope => format!("{} ({scope})", run.subject.name),
@@ -240,8 +249,8 @@ fn table(runs: &[(Run, Counts)], all: bool) -> String {
                 when(run.finished_ms),
                 head,
                 visible(&what).into_owned(),
-                verdict,
-                in_words(run, counts),
+                label,
+                in_words(run, state.as_ref()),
             ]
         })
         .collect();
@@ -259,16 +268,15 @@ fn table(runs: &[(Run, Counts)], all: bool) -> String {
     text
 }
 
-fn in_words(run: &Run, counts: &Counts) -> String {
-    if let Some(problem) = &run.problem {
-        return visible(problem.lines().next().unwrap_or_default()).into_owned();
-    }
-    let counted: Vec<String> = counts.by_severity.iter().map(|(severity, n)| format!("{n} {severity}")).collect();
-    let mut words = if counted.is_empty() { "nothing to report".to_owned() } else { counted.join(", ") };
-    if run.coverage.not_reviewed > 0 {
-        let _ = write!(words, "; partial, {} not reviewed", run.coverage.not_reviewed);
-    }
-    words
+fn in_words(run: &Run, state: Option<&HeadState>) -> String {
+    let problem = run.problem.as_deref().map(|problem| problem.lines().next().unwrap_or_default());
+    visible(problem.or(state.map(HeadState::explanation)).unwrap_or_default()).into_owned()
+}
+
+/// The state of a completed run.
+fn state_of(run: &Run) -> Option<HeadState> {
+    let gate = run.gate.as_deref().and_then(Gate::parse);
+    run.review.as_deref().map(|review| HeadState::stored(review, gate))
 }
 
 /// Formats a time for people, in the local time zone.
@@ -309,6 +317,11 @@ fn described(run: &Run, counts: Option<&Counts>) -> Value {
         "compared": run.compared,
         "verdict": run.verdict.map(|verdict| verdict.as_str()),
         "gate": run.gate,
+        "state_of_head": state_of(run).map(|state| json!({
+            "colour": state.colour().as_str(),
+            "label": state.label(),
+            "explanation": state.explanation(),
+        })),
         "problem": run.problem,
         "compared_with_run": run.prior,
         "lines_added": run.n_added,
@@ -318,6 +331,26 @@ fn described(run: &Run, counts: Option<&Counts>) -> Value {
             "not_reviewed": run.coverage.not_reviewed,
         },
         "findings": findings,
+        "suppressed_blockers": run.review.as_ref().map(|review| review.suppressed_blockers().map(suppressed).collect::<Vec<_>>()),
+    })
+}
+
+/// A blocker that does not count, with the person and the reason.
+fn suppressed(held: &WithheldFinding) -> Value {
+    let Withheld::Suppressed { by, reason, kind } = &held.why else { return Value::Null };
+    let who = match kind {
+        Suppressor::Dismissal { who, .. } => who.as_deref(),
+        Suppressor::Comment | Suppressor::Configuration | Suppressor::Tool => None,
+    };
+    json!({
+        "id": held.finding.id.to_string(),
+        "severity": held.finding.severity.as_str(),
+        "file": held.finding.location.file.as_str(),
+        "title": held.finding.summary.as_str(),
+        "kind": kind.as_str(),
+        "by": by,
+        "who": who,
+        "reason": reason,
     })
 }
 
@@ -384,11 +417,62 @@ fn export(
     Ok(Exit::Success)
 }
 
-fn dismiss(store: &mut Store, run: &Run, finding: &Finding, reason: &str) -> Result<Exit, Failure> {
-    store.dismiss(&run.subject.repository, finding, reason, crate::cli::now_ms())?;
-    let print = Fingerprint::of(finding);
-    output::say(&format!("dismissed: {} in {} ({print})", finding.summary, finding.location.file));
+fn dismiss(
+    store: &mut Store,
+    run: &Run,
+    finding: &Finding,
+    reason: &str,
+    (party, everywhere): (Party, bool),
+) -> Result<Exit, Failure> {
+    let dismissal = Dismissal::of_finding(finding, reason).map_err(|problem| Failure::new(Kind::User, problem))?;
+    let new = NewDismissal { dismissal, party, subject: run.subject.clone(), everywhere };
+    say_dismissed(&store.dismiss(&new, crate::cli::now_ms())?, "tollgate history confirm");
     Ok(Exit::Success)
+}
+
+/// Says that a finding was dismissed, or that an agent proposed it and how a person confirms that.
+pub(super) fn say_dismissed(row: &DismissalRow, confirm: &str) {
+    let (print, title, file) = (row.dismissal.fingerprint, row.dismissal.title(), &row.dismissal.file);
+    let scope = row.subject.as_deref().map_or_else(|| "in the whole repository".to_owned(), |on| format!("on {on}"));
+    if row.is_proposal {
+        let who = row.who.as_deref().unwrap_or_default();
+        output::say(&format!("proposed to dismiss: {title} in {file} ({print}), {scope}, by {who}"));
+        output::say(&format!("the finding counts until a person confirms that with `{confirm} {print}`"));
+    } else {
+        output::say(&format!("dismissed: {title} in {file} ({print}), {scope}"));
+    }
+}
+
+fn confirm(context: &CliContext, store: &mut Store, repository: &str, named: &str) -> Result<Exit, Failure> {
+    let print = Fingerprint::parse(named).ok_or_else(|| failure::not_a_fingerprint(named))?;
+    let party = board::person(context, "confirm a dismissal")?;
+    let mut proposals = store.proposals(repository)?;
+    proposals.retain(|row| row.dismissal.fingerprint == print);
+    if proposals.is_empty() {
+        return Err(Refused::NoProposal(print.to_string()).into_failure());
+    }
+    for proposal in proposals {
+        let (everywhere, name) = (proposal.subject.is_none(), proposal.subject.unwrap_or_default());
+        let subject = Subject { repository: repository.to_owned(), name, scope: String::new() };
+        let new = NewDismissal { dismissal: proposal.dismissal, party: party.clone(), subject, everywhere };
+        say_dismissed(&store.dismiss(&new, crate::cli::now_ms())?, "");
+    }
+    Ok(Exit::Success)
+}
+
+fn undismiss(context: &CliContext, store: &mut Store, repository: &str, named: &str) -> Result<Exit, Failure> {
+    let print = Fingerprint::parse(named).ok_or_else(|| failure::not_a_fingerprint(named))?;
+    let (who, now) = (board::party(context)?, crate::cli::now_ms());
+    let was_dismissed = store.withdraw(repository, print, now)?;
+    let was_proposed = store.reject_proposal(repository, print, who.name(), now)?;
+    for (was_there, done) in
+        [(was_dismissed, "withdrew the dismissal"), (was_proposed, "rejected the proposed dismissal")]
+    {
+        if was_there {
+            output::say(&format!("{done} of {print}"));
+        }
+    }
+    if was_dismissed || was_proposed { Ok(Exit::Success) } else { Err(failure::not_dismissed(named)) }
 }
 
 fn share(forge: &Local, finding: &Finding, reason: &str) -> Result<Exit, Failure> {
@@ -405,19 +489,36 @@ fn share(forge: &Local, finding: &Finding, reason: &str) -> Result<Exit, Failure
 }
 
 fn dismissed(store: &Store, here: &Result<Local, Failure>) -> Result<Exit, Failure> {
-    let mut all = store.dismissals(&identity(here)?)?;
+    let repository = identity(here)?;
+    let mut rows = store.dismissals(&repository)?;
+    rows.extend(store.proposals(&repository)?);
+    let mut text: String = rows.iter().map(described_dismissal).collect();
     if let Some(root) = here.as_ref().ok().and_then(Local::root) {
-        all.extend(dismissals::read(root)?);
+        for shared in dismissals::read(root)? {
+            text.push_str(&listed_dismissal(&shared, &shared.name));
+        }
     }
-    let mut text = String::new();
-    for dismissal in &all {
-        let evidence = dismissal.evidence.split_whitespace().collect::<Vec<_>>().join(" ");
-        let line = format!("{}  {}: {}\n    {evidence}", dismissal.fingerprint, dismissal.name, dismissal.reason);
-        let _ = writeln!(text, "{}", visible(&line));
-    }
-    if all.is_empty() {
+    if text.is_empty() {
         output::say("no dismissed findings");
     }
     output::print(&text)?;
     Ok(Exit::Success)
+}
+
+/// A dismissal, or a proposed one, with its author, its scope and its reason.
+pub(super) fn described_dismissal(row: &DismissalRow) -> String {
+    let on = row.subject.as_ref().map(|subject| format!(" on {subject}")).unwrap_or_default();
+    let scope = if row.subject.is_none() { " for the whole repository" } else { "" };
+    let who = row.who.as_deref().unwrap_or("an unnamed agent");
+    let name = match row.is_proposal {
+        true => format!("proposed by {who}{on}{scope}, not confirmed"),
+        false => format!("{}{on}", row.dismissal.name),
+    };
+    listed_dismissal(&row.dismissal, &name)
+}
+
+fn listed_dismissal(dismissal: &Dismissal, name: &str) -> String {
+    let evidence = dismissal.evidence.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = format!("{}  {name}: {}\n    {evidence}", dismissal.fingerprint, dismissal.reason);
+    format!("{}\n", visible(&line))
 }

@@ -11,7 +11,7 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Local, Trigger};
 
-use super::{CliContext, Exit, failure, output};
+use super::{CliContext, Exit, failure, free_text, output};
 
 /// The largest body that is read; forges accept far smaller ones.
 const MAX_BODY: u64 = 16 * 1024 * 1024;
@@ -26,7 +26,7 @@ const MAX_COMMITS: u64 = 64 * 1024 * 1024;
     git log --oneline main.. | tollgate intent --title 'fix: retry' --commits -")]
 pub(crate) struct Args {
     /// The title of the pull request
-    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = free_text)]
     title: String,
     /// Read the body from this file; `-` is standard input
     #[arg(long, value_name = "FILE")]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tollgate_core::answer::{self, Answer, Claim, Decision, Form};
+use tollgate_core::answer::{self, Answer, Claim, Decision, Form, PriorAnswer};
 use tollgate_core::visible::visible;
 use tollgate_engine::failure::Failure;
 
@@ -12,7 +12,8 @@ use super::{CliContext, Exit, failure, output};
 /// Parse the answer of a model or an agent: its decision and its findings
 ///
 /// Accepts the answer schema, JSON anywhere in a text (also truncated), a list of issues below `[APPROVED]` or
-/// `[REJECTED]`, the Markdown of a review, and comments on a pull request. Does not verify findings against a change.
+/// `[REJECTED]`, the Markdown of a review, and comments on a pull request; with them answers about findings of the last
+/// review (`P1: fixed – src/a.rs:12 …`). Does not verify findings against a change.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate parse-answer answer.txt\n  \
@@ -43,7 +44,7 @@ pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
 }
 
 fn in_words(answer: &Answer) -> String {
-    let decision = match answer.decision {
+    let decision = match answer.settled_decision() {
         Some(Decision::Approved) => "approved",
         Some(Decision::Rejected) => "rejected",
         None => "no decision",
@@ -60,13 +61,17 @@ fn in_words(answer: &Answer) -> String {
     if let Some(summary) = &answer.summary {
         text.push_str(&format!("\n{}\n", indented(summary, "  ")));
     }
+    for PriorAnswer { id, state, evidence } in &answer.prior {
+        let evidence = if evidence.is_empty() { String::new() } else { format!(" – {evidence}") };
+        text.push_str(&format!("\n{id}: {}{evidence}\n", state.as_str()));
+    }
     for claim in &answer.claims {
         text.push_str(&format!("\n{}\n", claim_in_words(claim)));
     }
     let n_findings = answer.claims.len();
     let findings = if n_findings == 1 { "finding" } else { "findings" };
     text.push_str(&format!("\n{n_findings} {findings}\n"));
-    for problem in &answer.problems {
+    for problem in answer.problems.iter().cloned().chain(answer.contradiction()) {
         text.push_str(&format!("note: {problem}\n"));
     }
     text

@@ -12,6 +12,7 @@ use tollgate_core::path::FilePath;
 use tollgate_core::report::terminal::Look;
 use tollgate_core::report::{self, Strictness};
 use tollgate_core::review::{Review, WithheldFinding};
+use tollgate_core::visible::visible;
 use tollgate_engine::config::{BOT, FailOnWord, Layer, ProfileWord, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
@@ -26,7 +27,7 @@ use tollgate_engine::store::Store;
 use tollgate_rules::text::mask;
 
 use super::progress::Progress;
-use super::{CliContext, Exit, StoreArgs, convert, model_options, output, store_args};
+use super::{CliContext, Exit, StoreArgs, convert, free_text, model_options, output, store_args};
 
 mod post;
 mod pull;
@@ -52,7 +53,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: Source,
     /// A pull request on GitHub, by URL; private repositories need a token in `GITHUB_TOKEN` or `GH_TOKEN`
-    #[arg(long, value_name = "URL", conflicts_with_all = ["range", "staged", "worktree", "diff", "title", "body_file"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["range", "staged", "worktree", "diff", "title", "body_file", "offline"])]
     pr: Option<String>,
     /// Post the summary, the comments and the check to the pull request; needs a token with write access
     #[arg(long, requires = "pr", conflicts_with = "print_prompt")]
@@ -79,7 +80,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "no_store")]
     since_last: bool,
     /// The title of the change; tags such as `[strict-review]` or `[WIP]` control the review
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
     title: Option<String>,
     /// A file with the description of the change; `-` is standard input
     #[arg(long, value_name = "FILE")]
@@ -208,6 +209,8 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let with = args.with.iter().map(|path| ("--with", Some(path.as_path())));
     let one_each = [("--diff", args.source.diff.as_deref()), ("--body-file", args.body_file.as_deref())];
     output::standard_input_once(one_each.into_iter().chain(with))?;
+    // A store that cannot be opened is noted; one that cannot be named is a mistake.
+    store_args::from_flags(context, &args.store)?;
     let asked = model_options::Flags {
         print: args.print_prompt,
         record: args.record.as_deref(),
@@ -262,7 +265,10 @@ fn review(context: &CliContext, args: &Args, mut request: ReviewRequest<'_>) -> 
     output::end_cleanly_on_ctrl_c();
     let (outcome, contents, memory, record) = {
         let progress = Progress::start();
-        let events = |event: ReviewProgress<'_>| progress.tell(|| event.in_words());
+        let events = |event: ReviewProgress<'_>| match event {
+            ReviewProgress::Output { .. } => {}
+            event => progress.tell(|| event.in_words()),
+        };
         let mut request = ReviewRequest { runtime: Runtime { events: &events, ..request.runtime }, ..request };
         let outcome = pipeline::review_change(&mut request);
         let record = request.models.recording.written(request.models.boundary);
@@ -309,7 +315,7 @@ fn show(
     let text = render(context, &reviewed.review, &shown, args.format);
     output::deliver(context, &text, args.output.as_deref())?;
     if let Some(file) = &args.output {
-        output::say(&format!("wrote {}: {}", file.display(), reviewed.review.verdict().as_str()));
+        output::say(&format!("wrote {}: {}", file.display(), visible(&reviewed.state().plain())));
     }
     if args.record.is_some() && reviewed.runs.is_empty() {
         output::say("note: no model or agent was asked, so the recording is empty");
@@ -513,7 +519,7 @@ fn comment(review: &Review, shown: &ReportContext<'_>) -> String {
     }
     let text = match shown.reviewed {
         Some(reviewed) => pipeline::summary_text(reviewed, shown.bot, reviewed.since.as_ref()),
-        None => pipeline::stored_summary_text(review, shown.bot),
+        None => pipeline::stored_summary_text(review, shown.gate, shown.bot),
     };
     text.unwrap_or_else(|| {
         output::say("note: no findings, so there is no comment");

@@ -10,6 +10,7 @@ use tollgate_engine::failure::Failure;
 use tollgate_engine::reviewer::embedded;
 use tollgate_rules::catalog::{self, Example, Rule, RuleKind};
 use tollgate_rules::example;
+use tollgate_rules::user::UserRuleInfo;
 
 use super::{CliContext, Exit, failure, output};
 
@@ -113,14 +114,7 @@ fn groups(rule: &Rule) -> Vec<&'static str> {
 }
 
 fn show(context: &CliContext, id: &str, format: DataFormat) -> Result<Exit, Failure> {
-    let Some(rule) = catalog::find(id) else {
-        let nearest = catalog::nearest(id);
-        let hint = match nearest {
-            Some(nearest) => format!("Did you mean `{nearest}`? `tollgate rules` lists all rules."),
-            None => "`tollgate rules` lists all rules.".to_owned(),
-        };
-        return Err(failure::no_such_rule(id).hint(hint));
-    };
+    let Some(rule) = catalog::find(id) else { return Err(unknown_rule(id)) };
     let text = match format {
         DataFormat::Json => format!("{:#}\n", as_json(rule)),
         DataFormat::Text => explain(rule, &output::look(context, None, false)),
@@ -187,23 +181,34 @@ fn as_json(rule: &Rule) -> Value {
 
 fn test(context: &CliContext, name: &str) -> Result<Exit, Failure> {
     let rules: Vec<&Rule> = catalog::all().iter().filter(|rule| rule.id.contains(name)).collect();
+    let user = user_rules(context)?.into_iter().filter(|rule| rule.id.contains(name)).count();
+    if rules.is_empty() && user == 0 {
+        return Err(unknown_rule(name));
+    }
     let problems: Vec<String> = rules.iter().flat_map(|rule| example::test(rule)).collect();
-    let user = match context.repository() {
-        Ok(forge) => {
-            let settings = context.settings(forge.root(), Layer::default())?;
-            embedded::check_user_rules(forge.root(), &context.program()?, settings.limits)?
-        }
-        // Outside a repository there are no user rules.
-        Err(_) => Vec::new(),
-    };
     let mut text = problems.iter().map(|problem| format!("{problem}\n")).collect::<String>();
-    let _ = writeln!(
-        text,
-        "{} embedded rules tested, {} user rules valid; {} problems",
-        rules.len(),
-        user.len(),
-        problems.len()
-    );
+    let _ =
+        writeln!(text, "{} embedded rules tested, {user} user rules valid; {} problems", rules.len(), problems.len());
     output::print(&text)?;
     Ok(if problems.is_empty() { Exit::Success } else { Exit::Negative })
+}
+
+/// Compiles the user's own rules, all of them: one that is invalid may have any ID.
+fn user_rules(context: &CliContext) -> Result<Vec<UserRuleInfo>, Failure> {
+    match context.repository() {
+        Ok(forge) => {
+            let settings = context.settings(forge.root(), Layer::default())?;
+            embedded::check_user_rules(forge.root(), &context.program()?, settings.limits)
+        }
+        // Outside a repository there are no user rules.
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+fn unknown_rule(id: &str) -> Failure {
+    let hint = match catalog::nearest(id) {
+        Some(nearest) => format!("Did you mean `{nearest}`? `tollgate rules` lists all rules."),
+        None => "`tollgate rules` lists all rules.".to_owned(),
+    };
+    failure::no_such_rule(id).hint(hint)
 }

@@ -7,28 +7,23 @@ use std::io::IsTerminal as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use time::UtcOffset;
+use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
 use tollgate_server::access::token::{self, Token};
 use tollgate_server::events::BoardLog;
 use tollgate_server::mcp::{Mcp, ToolContext};
+use tollgate_server::supervision::{AppSlot, BackgroundTasks, WriteLog};
 use tollgate_server::webhook::Webhook;
 use tollgate_server::{Limits, Observer, ServerConfig};
 
-use self::background::WORK_ENDS;
-pub(crate) use self::background::{BackgroundTasks, WorkerArgs, load_app, on_interrupt};
 use super::demo::Demo;
-use super::{CliContext, Exit, StoreArgs, board, failure, output};
-
-mod background;
-mod event_log;
-mod follower;
-mod github;
-mod retention;
+use super::{CliContext, Exit, StoreArgs, board, failure, mcp, output};
 
 /// The default address.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7420);
@@ -77,7 +72,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
         Some(demo) => demo.open(context)?,
         None => board::open(context, &args.store, args.worker.layer())?,
     };
-    let (slot, has_app) = load_app(&board)?;
+    let (slot, has_app) = AppSlot::load(&board)?;
     let token_file = board::token_file(context, &board);
     let token = token::load_or_create(&token_file)?;
     let webhook = Arc::new(Webhook::default());
@@ -86,23 +81,58 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
         listen,
         names: args.allow_host.clone(),
         limits: Limits { goodbye: ANSWERS_END, ..Limits::default() },
-        observer: Some(observer(clock)),
+        observer: Some(observer(clock.log())),
         token_file: Some(token_file.clone()),
         mcp: Some(Mcp::new(
-            ToolContext::on_board(board.clone()).connecting(slot.connect(board.settings()), Vec::new()),
+            ToolContext::on_board(board.clone()).connecting(slot.connect(mcp::connect(board.settings())), Vec::new()),
         )),
         ..ServerConfig::new(token.clone())
     };
-    let mut tasks = BackgroundTasks::new(board, clock, slot);
+    let mut tasks = BackgroundTasks::new(board, slot, clock.log());
     tasks.does_work = !args.no_work;
-    tasks.demo = demo;
+    tasks.story = demo.clone().map(Demo::into_epilogue);
     tasks.webhook = Some(webhook);
-    RunningServer { tasks: Arc::new(tasks), has_app, token, token_file }.run(config)
+    RunningServer { tasks: Arc::new(tasks), demo, has_app, token, token_file }.run(config)
+}
+
+/// The flags of workers: agent and concurrency.
+#[derive(clap::Args)]
+pub(crate) struct WorkerArgs {
+    /// Who implements features, instead of `pipeline.agent` of the configuration
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// How many features agents work on at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
+    at_once: Option<u64>,
+}
+
+impl WorkerArgs {
+    /// The flags as settings.
+    pub(crate) fn layer(&self) -> Layer {
+        let mut layer = Layer { source: "the command line".to_owned(), ..Layer::default() };
+        layer.values.pipeline.agent.clone_from(&self.agent);
+        layer.values.pipeline.at_once = self.at_once;
+        layer
+    }
+}
+
+/// The first Ctrl-C or SIGTERM requests shutdown, the second exits at once.
+pub(crate) fn on_interrupt(ask: Sender<()>) {
+    let is_ending = AtomicBool::new(false);
+    // Without a handler the program would exit as well, and the next start would clean up.
+    let _ = ctrlc::set_handler(move || {
+        if is_ending.swap(true, Ordering::SeqCst) {
+            tollgate_engine::process::stop_all();
+            std::process::exit(130);
+        }
+        let _ = ask.send(());
+    });
 }
 
 /// A server with its background tasks.
 struct RunningServer {
     tasks: Arc<BackgroundTasks>,
+    demo: Option<Demo>,
     has_app: bool,
     token: Token,
     token_file: PathBuf,
@@ -117,7 +147,8 @@ impl RunningServer {
         let mut failed = None;
         let ready = |address: SocketAddr| {
             self.greet(address);
-            if let Err(failure) = self.tasks.begin() {
+            let begin_demo = || self.demo.as_ref().map_or(Ok(()), |demo| demo.begin(&self.tasks.board));
+            if let Err(failure) = self.tasks.begin().and_then(|()| begin_demo()) {
                 failed = Some(failure);
                 let _ = ask.send(());
             }
@@ -150,7 +181,7 @@ impl RunningServer {
                 "warning: other machines can connect, and nothing is encrypted; put a proxy with TLS before it",
             );
         }
-        match &self.tasks.demo {
+        match &self.demo {
             Some(demo) => output::say(&demo.prologue()),
             None => self.advise(),
         }
@@ -196,11 +227,12 @@ fn end(asked: Receiver<()>, tasks: &Arc<BackgroundTasks>) -> JoinHandle<()> {
 }
 
 /// Logs responses with a server error.
-fn observer(clock: Clock) -> Observer {
+fn observer(log: WriteLog) -> Observer {
     Arc::new(move |served| {
         if served.status >= 500 {
             let (method, route, status) = (&served.method, &served.route, served.status);
-            clock.say(&format!("{method} {route} was answered with {status} after {} ms", served.duration.as_millis()));
+            let millis = served.duration.as_millis();
+            log(Some(crate::cli::now_ms()), &format!("{method} {route} was answered with {status} after {millis} ms"));
         }
     })
 }
@@ -217,8 +249,12 @@ impl Clock {
         Self { offset: UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC) }
     }
 
-    fn say(self, message: &str) {
-        output::say(&format!("{} {message}", self.time(crate::cli::now_ms())));
+    /// Writes log lines to standard error.
+    pub(crate) fn log(self) -> WriteLog {
+        Arc::new(move |at_ms, message| match at_ms {
+            Some(at_ms) => output::say(&format!("{} {message}", self.time(at_ms))),
+            None => output::say(message),
+        })
     }
 
     fn time(self, millis: u64) -> String {

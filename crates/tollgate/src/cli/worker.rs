@@ -2,11 +2,12 @@
 //!
 //! Any number of workers and servers share a database; a lease keeps each job with one of them.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use tollgate_engine::failure::Failure;
+use tollgate_server::supervision::{AppSlot, BackgroundTasks};
 
-use super::serve::{BackgroundTasks, Clock, WorkerArgs, load_app, on_interrupt};
+use super::serve::{Clock, WorkerArgs, on_interrupt};
 use super::{CliContext, Exit, StoreArgs, board, output};
 
 /// Process the job queue of servers that share a database: agents, commits, reviews of pull requests
@@ -30,14 +31,14 @@ pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     // Asked while there is one thread only: later the system's answer is not to be trusted.
     let clock = Clock::of_system();
     let board = board::open(context, &args.store, args.worker.layer())?;
-    let (slot, _) = load_app(&board)?;
+    let (slot, _) = AppSlot::load(&board)?;
     let (ask, asked) = mpsc::channel();
     on_interrupt(ask);
     output::say(&format!("working on what {} holds", board.database().place()));
     if let Some(machine) = board.machine() {
         output::say(&format!("projects of this machine, `{machine}`, are worked on, and all pull requests"));
     }
-    let tasks = BackgroundTasks::new(board, clock, slot);
+    let tasks = Arc::new(BackgroundTasks::new(board, slot, clock.log()));
     let begun = tasks.begin();
     if begun.is_ok() {
         let _ = asked.recv();

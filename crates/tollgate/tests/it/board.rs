@@ -132,7 +132,8 @@ fn a_feature_goes_back_with_the_findings_and_passes_when_they_are_dealt_with() {
     assert_eq!(reviews["iterations"][1]["gitCommitHash"], desk.git(&["rev-parse", &format!("feature/{id}")]));
     let read = |name: &str| std::fs::read_to_string(desk.features(id).join(name)).unwrap();
     assert!(read("code-review-iteration-1.md").contains("**Status**: ❌ REJECTED"));
-    assert!(read("code-review-iteration-2.md").contains("**Status**: ✅ APPROVED"));
+    // Rules alone do not answer the criterion.
+    assert!(read("code-review-iteration-2.md").contains("**Status**: ⚠️ APPROVED, REQUIREMENTS NOT CHECKED"));
     assert_eq!(
         (&*read("agent-output-iteration-1.md"), &*read("agent-output-iteration-2.md")),
         ("written\n", "fixed\n")
@@ -174,6 +175,25 @@ fn the_same_findings_twice_are_no_progress() {
     let ended = Ended::of(&desk, "Bad", "");
     ended.is(Status::InProgress, Some(Pause::NoProgress), 2);
     assert_eq!(ended.outcomes(), [Outcome::Rejected, Outcome::Rejected]);
+    ended.stop();
+}
+
+#[test]
+fn the_same_findings_in_other_words_are_no_progress() {
+    let n_asked = std::sync::atomic::AtomicUsize::new(0);
+    let stub = FakeModel::answering(move |_| {
+        let is_first = n_asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+        let title = if is_first { "Unknown id crashes the handler" } else { "Undefined entry is dereferenced" };
+        answer("REJECTED", "No.", &[finding("High", "b.txt", 1, title, "users[id].profile.load();")], &[])
+    });
+    let script = "echo 'users[id].profile.load();' > b.txt; git rev-parse HEAD > c.txt";
+    let desk = Desk::configured(script, &with_model(&stub));
+    let ended = Ended::of(&desk, "Bad", "");
+    ended.is(Status::InProgress, Some(Pause::NoProgress), 2);
+    let rows = ended.board.iterations(ended.project.id, &ended.id).unwrap();
+    let n_blockers: Vec<usize> = rows.iter().map(|row| row.iteration.findings.len()).collect();
+    assert_eq!(n_blockers, [1, 1]);
+    assert_eq!(rows[1].iteration.progress_since(&rows[0].iteration), (0, 0));
     ended.stop();
 }
 
@@ -286,6 +306,46 @@ fn criteria_are_checked_against_the_code_one_by_one() {
 }
 
 #[test]
+fn a_later_reviewer_is_asked_about_all_that_the_last_review_left_open() {
+    let stub = FakeModel::answering(|question| {
+        let is_second = question.contains("P1 High/");
+        let met = if is_second { ("C2", "yes", "b.js:2") } else { ("C2", "no", "there is no `g`") };
+        let criteria = [("C1", "yes", "b.js:1"), met]
+            .map(|(id, met, evidence)| serde_json::json!({ "id": id, "met": met, "evidence": evidence }));
+        let mut untested = finding("Medium", "", 1, "Nothing tests the function", "");
+        untested["category"] = "Test".into();
+        let wrong = finding("High", "b.js", 1, "The text is not checked", "JSON.parse(text)");
+        let fixed = ["P1", "P2"]
+            .map(|id| serde_json::json!({ "id": id, "state": "fixed", "evidence": "b.js:2 export const g = 1;" }));
+        serde_json::json!({
+            "criteria": criteria,
+            "prior": if is_second { fixed.to_vec() } else { Vec::new() },
+            "decision": if is_second { "approved" } else { "rejected" },
+            "summary": "what I think",
+            "findings": if is_second { Vec::new() } else { vec![untested, wrong] },
+        })
+        .to_string()
+    });
+    let script = format!(
+        "if echo \"$TASK\" | grep -q 'Not met'; then echo 'export const g = 1;' >> b.js; else echo '{GOOD}' > b.js; fi"
+    );
+    let desk = Desk::configured(&script, &with_model(&stub));
+    let ended = Ended::of(&desk, "Two", "Make\n- a function f\n- a number g");
+    ended.is(Status::WaitingApproval, None, 2);
+    let asked = crate::fake_model::question(stub.asked().last().unwrap());
+    for part in [
+        "P1 High/Logic b.js:1: The text is not checked\n  reason: it matters\n  quote: JSON.parse(text)\n",
+        "P2 Medium/Test whole change: Nothing tests the function\n  reason: it matters\n",
+        "C2: a number g [the last review: not met – there is no `g`]\n",
+        &format!("\n1+{GOOD}\n*2+export const g = 1;\n"),
+        "- A `*` in front of a number marks a line that changed since the last review",
+    ] {
+        assert!(asked.contains(part), "{part}\n{asked}");
+    }
+    ended.stop();
+}
+
+#[test]
 fn a_reviewer_that_rejects_needs_a_reason_and_then_has_its_way() {
     let stub = FakeModel::answering(|question| {
         let fixed = question.contains("checked");
@@ -300,6 +360,23 @@ fn a_reviewer_that_rejects_needs_a_reason_and_then_has_its_way() {
     ended.is(Status::WaitingApproval, None, 2);
     let rows = ended.board.iterations(ended.project.id, &ended.id).unwrap();
     assert_eq!(rows[0].iteration.reason.as_deref(), Some("The input is not checked."));
+    ended.stop();
+}
+
+#[test]
+fn the_answer_of_a_reviewer_is_announced_as_it_is_written() {
+    let stub = FakeModel::answering(|_| answer("APPROVED", "The text is parsed, not run.", &[], &[]));
+    let desk = Desk::configured(&works(), &with_model(&stub));
+    let ended = Ended::of(&desk, "Live", "");
+    ended.is(Status::WaitingApproval, None, 1);
+    let events = ended.board.database().events_after(0, 10_000, None).unwrap();
+    let progress = events.iter().filter(|row| row.event.kind == "feature:code-review-progress");
+    let payloads = progress.map(|row| serde_json::from_str::<serde_json::Value>(&row.event.payload).unwrap());
+    let written: String = payloads
+        .filter(|payload| payload["reviewer"] == "m")
+        .filter_map(|it| Some(it["message"].as_str()?.to_owned()))
+        .collect();
+    assert!(written.contains("The text is parsed, not run."), "{written}");
     ended.stop();
 }
 

@@ -119,7 +119,8 @@ fn bad_input_is_refused_with_what_to_do() {
         assert!(refused(&["--prior", name, "--current", "current"]).contains(name), "{name}");
     }
     assert!(
-        refused(&["--prior", "prior", "--current", "current", "--diff", "words"]).contains("`words` is not a diff")
+        refused(&["--prior", "prior", "--current", "current", "--diff", "words"])
+            .contains("`words` holds no unified diff")
     );
     assert!(refused(&["--prior", "prior", "--current", "current", "--rename", "a"]).contains("old=new"));
     assert!(

@@ -7,8 +7,9 @@ use insta::assert_snapshot;
 use tollgate_core::board::machine::{Pause, Status};
 use tollgate_core::board::{FeatureId, Outcome};
 use tollgate_engine::board::runner::Runner;
-use tollgate_engine::board::{Board, NewFeature, Refused};
+use tollgate_engine::board::{Board, DismissRequest, NewFeature, Refused};
 use tollgate_engine::history::Export;
+use tollgate_engine::party::Party;
 use tollgate_engine::store::board::FeatureRow;
 
 use crate::desk::{BAD, Desk, learns, settled};
@@ -53,8 +54,9 @@ impl Waiting {
 
     #[track_caller]
     fn dismiss(&self, finding: &str, reason: &str) -> Result<String, Refused> {
-        let place = (self.row.state.iteration, finding);
-        let row = self.board.dismiss(self.project, &self.id, place, "Ada", reason)?;
+        let (iteration, party) = (self.row.state.iteration, Party::Person("Ada".to_owned()));
+        let request = DismissRequest { iteration, finding, reason, party, everywhere: false };
+        let row = self.board.dismiss(self.project, &self.id, &request)?;
         Ok(row.dismissal.fingerprint.to_string())
     }
 
@@ -141,7 +143,11 @@ fn findings_can_be_copied_as_a_task_for_an_agent() {
     [end B]
     ");
     assert!(matches!(board.prompt(project, id, 1, Some("F002")), Err(Refused::NoFinding(_))));
-    board.dismiss(project, id, (1, "F001"), "Ada", "it is ours").unwrap();
+    let (reason, party) = ("it is ours", Party::Agent("an agent".to_owned()));
+    let proposed = DismissRequest { iteration: 1, finding: "F001", reason, party, everywhere: false };
+    assert!(board.dismiss(project, id, &proposed).unwrap().is_proposal);
+    assert!(prompt(None).contains("eval"), "a proposed dismissal has no effect");
+    board.dismiss(project, id, &DismissRequest { party: Party::Person("Ada".to_owned()), ..proposed }).unwrap();
     assert!(!prompt(None).contains("eval"), "{}", prompt(None));
     ended.stop();
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::desk::{BAD, Desk, GOOD, learns, works};
 use crate::server_process::{Server, add, add_project, appears, command, first_line, place, show, tollgate};
+use crate::wait::wait_until;
 
 /// An agent that writes a file, prints a line, and waits for a file `go`.
 fn waits(desk_file: &str) -> String {
@@ -48,6 +49,31 @@ fn a_feature_is_rejected_repaired_and_approved() {
     assert_eq!(tollgate(&desk, &["feature", "logs", &id, "--iteration", "1"]).expect(0), "written\n");
 }
 
+// Issue 17: a list item was taken for an option.
+#[test]
+fn texts_may_begin_with_a_hyphen_and_options_are_no_texts() {
+    let desk = Desk::new("exit 1");
+    add_project(&desk);
+    let id = add(&desk, "B", &["--description", "- b must exist"]);
+    assert_eq!(show(&desk, &id)["description"], "- b must exist");
+    tollgate(&desk, &["feature", "edit", &id, "--title", "-1 is refused", "--description", "-"]).expect(0);
+    assert_eq!(show(&desk, &id)["title"], "-1 is refused");
+    let refused = tollgate(&desk, &["feature", "add", "C", "--description", "--start"]).expect_refused(2);
+    assert!(refused.contains("`--start` is an option, not a text"), "{refused}");
+    let refused = tollgate(&desk, &["feature", "approve", &id, "--reason"]).expect_refused(2);
+    assert!(refused.contains("a value is required"), "{refused}");
+}
+
+#[test]
+fn a_list_by_an_unknown_status_is_an_error() {
+    let desk = Desk::new("exit 1");
+    add_project(&desk);
+    add(&desk, "B", &[]);
+    let refused = tollgate(&desk, &["feature", "list", "--status", "bogus"]).expect_refused(2);
+    assert!(refused.contains("`bogus` is not a status") && refused.contains("`waiting_approval`"), "{refused}");
+    assert!(tollgate(&desk, &["feature", "list", "--status", "backlog"]).expect(0).contains('B'));
+}
+
 #[test]
 fn show_tells_a_person_all_there_is() {
     let (desk, mut server) = started(&learns());
@@ -79,15 +105,15 @@ fn show_tells_a_person_all_there_is() {
       - it must not run it
 
     Iteration 1: rejected, TIME by tollgate/offline, commit COMMIT
-      Reviewed 1 file: 1 error.
+      Rejected: 1 error in 1 file. The acceptance criterion is unclear: no reviewer answered it.
       Fix: dynamic code execution (b.js:1).
       Findings: 1 High
         High      b.js:1  dynamic code execution
       Criteria:
         unclear  C1  it must not run it
 
-    Iteration 2: approved, TIME by tollgate/offline, commit COMMIT
-      Reviewed 1 file: no findings.
+    Iteration 2: approved, requirements not checked, TIME by tollgate/offline, commit COMMIT
+      Approved, requirements not checked: no findings in 1 file. The acceptance criterion is unclear: no reviewer answered it.
       Criteria:
         unclear  C1  it must not run it
 
@@ -336,6 +362,54 @@ fn a_file_that_cannot_be_read_is_said_and_left_as_it_is() {
     let refused = tollgate(&desk, &["feature", "start", &id]).expect_refused(2);
     assert!(refused.contains("its file cannot be read"), "{refused}");
     assert_eq!(std::fs::read_to_string(file).unwrap(), "{\"id\": ");
+}
+
+/// An agent that tries to wave its own defect through the gate: as it is, without the marks in its environment, and by
+/// approving the feature.
+fn cheats() -> String {
+    let program = crate::scratch::program().display().to_string();
+    format!(
+        "dir=$(dirname \"$0\"); id=$(basename \"$PWD\"); project=$(cd ../..; pwd)\n\
+         echo '{BAD}' > b.js; date +%s%N > notes.txt\n\
+         {program} feature dismiss \"$id\" F001 --reason 'not real' 2>> \"$dir/said\" || true\n\
+         cd /; env -u TOLLGATE_AGENT -u TOLLGATE_RUN {program} feature --project \"$project\" dismiss \"$id\" F001 \
+         --reason 'not real' 2>> \"$dir/said\" || true\n\
+         {program} feature --project \"$project\" approve \"$id\" --reason 'it is fine' 2>> \"$dir/said\" || true\n\
+         exit 0"
+    )
+}
+
+#[test]
+fn an_agent_cannot_wave_its_own_defect_through_the_gate_and_a_person_can() {
+    let (desk, mut server) = started(&cheats());
+    let id = add(&desk, "Read JSON", &["--description", "Reads a text.", "--start"]);
+    server.hears("it waits for a person");
+    let said = std::fs::read_to_string(desk.path("said")).unwrap();
+    // Each way from the second iteration on, when there is a finding.
+    let n_proposals = said.matches("the finding counts until a person confirms").count();
+    assert!(n_proposals >= 2 && n_proposals.is_multiple_of(2), "{said}");
+    assert!(said.contains("an agent cannot approve a feature") && !said.contains("\ndismissed"), "{said}");
+    let run = |args: &[&str]| tollgate(&desk, &[&["feature"], args].concat());
+    let listed: Value = serde_json::from_str(&run(&["dismissals", &id, "--format", "json"]).expect(0)).unwrap();
+    let all = listed["dismissals"].as_array().unwrap();
+    assert_eq!((all.len(), &all[0]["state"], &all[0]["by"]), (1, &"proposed".into(), &"an agent of the board".into()));
+    let print = all[0]["fingerprint"].as_str().unwrap().to_owned();
+    run(&["confirm", &id, &print]).expect(0);
+    run(&["retry", &id]).expect(0);
+    server.hears("it passes the gate");
+    let is_written = || read(&desk, &id, "feature.json").contains("\"status\": \"approved\"");
+    wait_until("the approval is in the file", is_written);
+    // Every record of the approval says why it is one.
+    let why = "1 blocker does not count: dynamic code execution (b.js:1), suppressed by a dismissal by ada, \
+               proposed by an agent of the board: not real.";
+    let feature: Value = serde_json::from_str(&read(&desk, &id, "feature.json")).unwrap();
+    let iterations = feature["codeReviewSpec"]["iterations"].as_array().unwrap();
+    let last = iterations.last().unwrap();
+    assert!(last["overallSummary"].as_str().unwrap().ends_with(why), "{last:#}");
+    assert!(last["notes"][0].as_str().unwrap().starts_with("does not count: dynamic code execution"), "{last:#}");
+    let file = read(&desk, &id, &format!("code-review-iteration-{}.md", iterations.len()));
+    assert!(file.contains("does not count: dynamic code execution"), "{file}");
+    server.end();
 }
 
 #[test]

@@ -72,8 +72,61 @@ fn analyze_tells_what_a_change_is_made_of() {
     assert_eq!(json["files_by_category"]["test"][0], "tests/a.test.js");
     assert_eq!(json["files_by_language"]["JavaScript"].as_array().unwrap().len(), 2);
     assert!(scratch.tollgate(&["analyze"]).expect(0).contains("3 files"));
-    let ran = scratch.tollgate_with(&["analyze", "--diff", "-"], b"", &[]);
+    let ran = scratch.tollgate_with(&["analyze", "--diff", "-"], b" \n", &[]);
+    assert!(ran.stderr.contains("note: `standard input` is empty"), "{}", ran.stderr);
     assert!(ran.expect(0).contains("0 files"));
+}
+
+// Issue 17: these were "0 files" with exit code 0.
+#[test]
+fn analyze_and_review_refuse_text_that_is_no_unified_diff() {
+    let scratch = Scratch::on_a_branch();
+    for text in [
+        "Dear reader,\nthis is prose.\n",
+        "1c1\n< a\n---\n> b\n",
+        "*** a.txt\t2026-01-01\n--- b.txt\t2026-01-01\n***************\n*** 1,2 ****\n! a\n  b\n--- 1,2 ----\n! c\n  b\n",
+        "{\"files\": []}\n",
+        "s/a/b/\n",
+    ] {
+        for command in ["analyze", "review"] {
+            let stderr = scratch.tollgate_with(&[command, "--diff", "-"], text.as_bytes(), &[]).expect_refused(2);
+            assert!(
+                stderr.contains("holds no unified diff") && stderr.contains("hint: Make one"),
+                "{command}: {stderr}"
+            );
+        }
+    }
+}
+
+const BROKEN_HUNKS: [(&str, &str); 5] = [
+    ("@@ -1,3 +1,3 @@\n a\n-b\n", "expected 1 more old and 2 more new lines of the hunk, found the end"),
+    ("@@ -1,9999 +1,2 @@\n a\n+b\n", "expected 9998 more old and 0 more new lines of the hunk, found the end"),
+    ("@@ -1 +1 @@\n-a\n+b\n+c\n", "expected the hunk to end, found `+c`"),
+    ("@@ -4294967295,2 +1 @@\n-a\n+b\n", "expected a hunk header, found `@@ -4294967295,2 +1 @@`"),
+    ("@@ -0,1 +1 @@\n-a\n+b\n", "expected a hunk header, found `@@ -0,1 +1 @@`"),
+];
+
+#[test]
+fn analyze_refuses_a_hunk_that_is_cut_off_or_has_impossible_counts() {
+    let scratch = Scratch::on_a_branch();
+    for (hunk, problem) in BROKEN_HUNKS {
+        let text = format!("diff --git a/a.js b/a.js\n--- a/a.js\n+++ b/a.js\n{hunk}");
+        let ran = scratch.tollgate_with(&["analyze", "--format", "json", "--diff", "-"], text.as_bytes(), &[]);
+        assert_eq!(ran.stdout, "", "{hunk}");
+        let stderr = ran.expect_refused(2);
+        assert!(stderr.contains(problem) && stderr.contains("hint: The diff is cut off"), "{stderr}");
+    }
+}
+
+#[test]
+fn review_never_passes_a_patch_with_a_broken_hunk() {
+    let scratch = Scratch::on_a_branch();
+    for (hunk, problem) in BROKEN_HUNKS {
+        let text = format!("diff --git a/a.js b/a.js\n--- a/a.js\n+++ b/a.js\n{hunk}");
+        let ran = scratch.tollgate_with(&["review", "--diff", "-"], text.as_bytes(), &[]);
+        let shown = ran.expect(1);
+        assert!(shown.contains(problem) && shown.contains("not reviewed"), "{shown}");
+    }
 }
 
 #[test]

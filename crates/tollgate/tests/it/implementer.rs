@@ -75,6 +75,8 @@ impl Work {
             agent: &self.agent,
             folder: &self.tree(),
             prompt: "The task.\n",
+            session: None,
+            images: &[],
             limits: self.limits,
             executable: &program(),
             cancel: &self.cancel,
@@ -322,7 +324,18 @@ fn an_agent_that_writes_sees_only_what_it_is_given() {
     let work = Work::new("env | cut -d= -f1 | sort | tr '\\n' ' '");
     let names = work.run().unwrap().text;
     let allowed = ["GIT_EDITOR", "GIT_TERMINAL_PROMPT", "HOME", "LANG", "LANGUAGE", "LOGNAME", "NO_COLOR", "PATH"];
-    let more = ["SHELL", "TERM", "TMPDIR", "TOLLGATE_RUN", "TZ", "USER", "CARGO_HOME", "RUSTUP_HOME", "PYENV_ROOT"];
+    let more = [
+        "SHELL",
+        "TERM",
+        "TMPDIR",
+        "TOLLGATE_AGENT",
+        "TOLLGATE_RUN",
+        "TZ",
+        "USER",
+        "CARGO_HOME",
+        "RUSTUP_HOME",
+        "PYENV_ROOT",
+    ];
     for name in names.split_whitespace().filter(|name| !OF_THE_SHELL.contains(name)) {
         let is_known = name.starts_with("LC_") || name.starts_with("XDG_") || name.to_uppercase().ends_with("_PROXY");
         let is_allowed = allowed.contains(&name) || more.contains(&name) || name.contains("CERT");
@@ -357,6 +370,8 @@ fn run_agent(folder: &Path) {
         agent: &work.agent,
         folder: &tree,
         prompt: "",
+        session: None,
+        images: &[],
         limits: work.limits,
         executable: &program(),
         cancel: &work.cancel,

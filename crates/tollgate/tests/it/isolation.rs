@@ -44,7 +44,7 @@ fn change(limits: &str, hostile: &[(&str, String)]) -> Scratch {
 #[track_caller]
 fn outcome(scratch: &Scratch) -> String {
     let said = scratch.tollgate(&["review"]).expect(1);
-    let wanted = ["not reviewed: ", "js-async-foreach", "partial"];
+    let wanted = ["not reviewed: ", "not reviewed, ", "js-async-foreach", "must be fixed"];
     let lines = said.lines().filter(|line| wanted.iter().any(|word| line.contains(word)));
     lines.map(str::trim).collect::<Vec<_>>().join("\n")
 }
@@ -59,9 +59,8 @@ fn two_kilobytes_that_stall_the_matcher_are_cut_off_by_processor_time() {
     let scratch = change(limits, &[("a.js", nested_brackets()), ("z.js", nested_brackets())]);
     assert_snapshot!(outcome(&scratch), @"
     js-async-foreach at m.js:1
-    ✖ Changes requested, and the review is partial: 1 High
-    not reviewed: a.js (stalled the matcher for 1 s of processor time)
-    not reviewed: z.js (stalled the matcher for 1 s of processor time)
+    ✖ Needs changes -- 1 major finding must be fixed before merging; 2 of 3 hunks were not reviewed
+    not reviewed, 2 hunks: a.js, z.js (stalled the matcher for 1 s of processor time)
     ");
 }
 
@@ -70,7 +69,7 @@ fn a_scan_that_takes_too_long_is_stopped() {
     let scratch = change("cpu_seconds = 300\nfile_seconds = 4", &[("a.js", nested_brackets())]);
     assert_snapshot!(outcome(&scratch), @"
     js-async-foreach at m.js:1
-    ✖ Changes requested, and the review is partial: 1 High
+    ✖ Needs changes -- 1 major finding must be fixed before merging; 1 of 2 hunks was not reviewed
     not reviewed: a.js (stalled the matcher for 4 s)
     ");
 }
@@ -82,9 +81,8 @@ fn a_parser_that_crashes_takes_nothing_with_it() {
     let scratch = change("file_seconds = 300", &[("a.kt", text.clone()), ("z.kt", text)]);
     assert_snapshot!(outcome(&scratch), @"
     js-async-foreach at m.js:1
-    ✖ Changes requested, and the review is partial: 1 High
-    not reviewed: a.kt (the parser crashed)
-    not reviewed: z.kt (the parser crashed)
+    ✖ Needs changes -- 1 major finding must be fixed before merging; 2 of 3 hunks were not reviewed
+    not reviewed, 2 hunks: a.kt, z.kt (the parser crashed)
     ");
 }
 
@@ -95,7 +93,7 @@ fn a_file_that_needs_too_much_memory_is_cut_off() {
     let scratch = change("memory_mib = 160\nfile_seconds = 300", &[("a.js", text)]);
     assert_snapshot!(outcome(&scratch), @"
     js-async-foreach at m.js:1
-    ✖ Changes requested, and the review is partial: 1 High
+    ✖ Needs changes -- 1 major finding must be fixed before merging; 1 of 2 hunks was not reviewed
     not reviewed: a.js (needs more than 160 MiB to scan)
     ");
 }
@@ -105,7 +103,7 @@ fn a_file_that_is_too_large_is_not_scanned() {
     let scratch = change("file_bytes = 1000", &[("a.js", "call(1);\n".repeat(200))]);
     assert_snapshot!(outcome(&scratch), @"
     js-async-foreach at m.js:1
-    ✖ Changes requested, and the review is partial: 1 High
+    ✖ Needs changes -- 1 major finding must be fixed before merging; 1 of 2 hunks was not reviewed
     not reviewed: a.js (larger than 1000 bytes)
     ");
 }

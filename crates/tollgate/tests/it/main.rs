@@ -30,6 +30,7 @@ mod formats;
 mod highlighting;
 #[cfg(unix)]
 mod hooks;
+mod hostile_answers;
 #[cfg(unix)]
 mod implementer;
 mod intent;
@@ -45,8 +46,10 @@ mod operations;
 #[cfg(target_os = "linux")]
 mod pages;
 mod parse_answer;
+mod pipeline_rules;
 #[path = "../../../tollgate-engine/tests/it/place.rs"]
 mod place;
+mod prior_findings;
 mod prompt_preview;
 #[cfg(unix)]
 mod pull_cli;
@@ -54,6 +57,7 @@ mod pull_cli;
 mod pulls;
 mod review;
 mod reviewer_trial;
+mod rewordings;
 #[cfg(target_os = "linux")]
 mod robustness;
 mod scratch;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::fake_model::{FakeModel, answer, finding};
+use crate::faults::{Act, FaultServer};
 use crate::scratch::{Ran, Scratch};
 
 /// What the change adds: line 2 is what the rules find, line 5 what only a model can find.
@@ -63,16 +64,42 @@ fn a_model_and_the_rules_review_side_by_side() {
     assert_eq!(review["verdict"], "CHANGES_REQUESTED");
 }
 
+// Issue 17: a service that does not stream was refused with a hint that blamed the base URL.
 #[test]
-fn an_invented_finding_never_closes_the_gate() {
+fn a_model_behind_a_service_that_does_not_stream_reviews() {
+    let scratch = scratch("function half(n) {\n  return n / 3;\n}\n");
+    let found = finding("High", "src/a.js", 2, "half of n is not a third of it", "return n / 3;");
+    let body = json!({
+        "object": "chat.completion", "model": "m-1",
+        "choices": [{"message": {"content": answer("rejected", &[found])}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 70, "completion_tokens": 30},
+    })
+    .to_string();
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}", body.len());
+    let dropped = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 99\r\n\r\n: alive\n\n";
+    let acts = vec![Act::Raw(dropped.to_owned()), Act::Raw(format!("{head}\r\n\r\n{body}"))];
+    let server = FaultServer::playing(acts);
+    let table =
+        format!("[reviewer.stub]\nbase_url = \"{}\"\nprotocol = \"openai\"\nmodel = \"m\"\n", server.base_url());
+    scratch.configure(&table);
+    let ran = review(&scratch, &[]);
+    assert!(ran.stderr.contains("70 tokens read, 30 written"), "{}", ran.stderr);
+    assert_eq!(told(&parsed(ran, 1)), ["High src/a.js:2 half of n is not a third of it"]);
+    assert_eq!(server.requests().len(), 2, "the stream that dropped was retried once");
+}
+
+#[test]
+fn an_invented_blocker_neither_counts_nor_passes_in_silence() {
     let scratch = scratch("function half(n) {\n  return n / 2;\n}\n");
     let invented = finding("Critical", "src/a.js", 2, "the password is logged", "console.log(password)");
     let stub = FakeModel::saying(answer("rejected", &[invented]));
     scratch.configure(&stub.table("stub"));
-    let review = parsed(review(&scratch, &[]), 0);
+    let review = parsed(review(&scratch, &[]), 1);
     assert_eq!(review["findings"], json!([]));
-    assert_eq!(review["verdict"], "APPROVED");
+    assert_eq!((&review["verdict"], &review["x_gate"]), (&json!("COMMENTED"), &json!("partial")));
     assert_eq!(withheld(&review), ["unverified: the password is logged"]);
+    let reason = "says REJECTED, and no finding of it could be verified: what I think";
+    assert_eq!(review["x_doubts"], json!([{ "kind": "rejection", "reviewer": "stub", "reason": reason }]));
 }
 
 #[test]
@@ -368,6 +395,8 @@ fn fixes_are_tried_and_not_too_many_of_them() {
     assert_eq!(findings.iter().filter(|finding| finding.get("x_fix").is_some()).count(), 49);
     assert_eq!(why("the file would not parse with it"), 1);
     assert_eq!(why("there are too many fixes to try them all"), 10);
+    let refused = findings.iter().filter(|finding| finding.get("x_fix_withheld").is_some());
+    assert!(refused.into_iter().all(|finding| finding.get("suggestion").is_none()), "a refused fix is not suggested");
 }
 
 #[test]

@@ -66,12 +66,37 @@ fn an_answer_is_told_as_json() {
             "location": { "file": "src/a.rs", "line_start": 12, "line_end": 15 },
             "summary": "No check of the length",
             "reason": "An empty list is indexed.",
-            "evidence": "An empty list is indexed.",
+            "evidence": "(nothing was quoted)",
             "suggestion": "Return early.",
         })
     );
-    assert_eq!(found["findings"][1]["evidence"], "Nothing tests it");
+    assert_eq!(found["findings"][1]["evidence"], "(nothing was quoted)");
     assert!(found["findings"][1].get("location").is_none(), "{found}");
+}
+
+#[test]
+fn answers_about_findings_of_the_last_review_are_told_in_both_formats() {
+    let text = "**[REJECTED]**\nP1: fixed – src/a.rs:12 if n == 0 { return }\nP2: open – still there\n\n### Summary\nHalf done.\n";
+    let prior = json!([
+        { "id": "P1", "state": "fixed", "evidence": "src/a.rs:12 if n == 0 { return }" },
+        { "id": "P2", "state": "open", "evidence": "still there" },
+    ]);
+    assert_eq!(json_of(text)["prior"], prior);
+    let structured = json!({ "prior": prior, "decision": "rejected", "summary": "Half done.", "findings": [] });
+    assert_eq!(json_of(&structured.to_string())["prior"], prior);
+    assert!(json_of(REJECTED).get("prior").is_none(), "left out when there are none");
+    let ran = Scratch::folder().tollgate_with(&["parse-answer"], text.as_bytes(), &[]);
+    assert_snapshot!(ran.expect(0), @"
+    rejected, as a list of issues
+
+      Half done.
+
+    P1: fixed – src/a.rs:12 if n == 0 { return }
+
+    P2: open – still there
+
+    0 findings
+    ");
 }
 
 #[test]
@@ -89,6 +114,81 @@ fn an_answer_that_was_cut_off_approves_nothing() {
     let found = json_of(r#"{"decision": "approved", "findings": [{"severity": "Low", "title": "a"}, {"sev"#);
     assert_eq!((&found["decision"], &found["truncated"]), (&Value::Null, &json!(true)));
     assert_eq!(found["findings"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_approval_beside_a_blocker_or_a_rejection_is_a_rejection() {
+    for (text, problem) in [
+        (
+            r#"{"decision": "approved", "summary": "x", "findings": [{"severity": "High", "file": "a", "title": "b"}]}"#,
+            "it says approved beside a blocking finding; treated as rejected",
+        ),
+        (
+            "**[APPROVED]**\n\n### Issues Found\n- **[CODE]** - critical: a\n- **[CODE]** - high: b\n",
+            "it says approved beside 2 blocking findings; treated as rejected",
+        ),
+        ("**[APPROVED]**\n\n**[REJECTED]**\n", "it states both approved and rejected; treated as rejected"),
+        (
+            r#"{"decision": "approved", "decision": "rejected", "summary": "x", "findings": []}"#,
+            "it states both approved and rejected; treated as rejected",
+        ),
+    ] {
+        let found = json_of(text);
+        assert_eq!(found["decision"], "rejected", "{text}");
+        assert!(found["problems"].as_array().unwrap().contains(&json!(problem)), "{found:#}");
+        let words = Scratch::folder().tollgate_with(&["parse-answer"], text.as_bytes(), &[]).expect(0);
+        assert!(words.starts_with("rejected, ") && words.contains(problem), "{words}");
+    }
+}
+
+/// An answer in the events of a stream, and the events at its end.
+fn stream(answer: &str, end: &[Value]) -> String {
+    let characters: Vec<char> = answer.chars().collect();
+    let pieces = characters.chunks(12).map(|piece| piece.iter().collect::<String>());
+    let delta =
+        |piece: String| json!({ "choices": [{ "index": 0, "delta": { "content": piece }, "finish_reason": null }] });
+    pieces.map(delta).chain(end.iter().cloned()).map(|event| format!("data: {event}\n\n")).collect()
+}
+
+#[test]
+fn a_stream_that_ends_in_an_error_and_a_completion_that_was_cut_approve_nothing() {
+    let approved = r#"{"decision": "approved", "summary": "Fine.", "findings": []}"#;
+    let ends = |reason: &str| json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] });
+    let error = json!({ "error": { "message": "overloaded", "type": "server_error" } });
+    let completion = |reason: &str| json!({ "choices": [{ "message": { "role": "assistant", "content": approved }, "finish_reason": reason }] });
+    assert_eq!(json_of(&stream(approved, &[ends("stop")]))["decision"], "approved");
+    assert_eq!(json_of(&(stream(approved, &[]) + "data: [DONE]\n"))["decision"], "approved");
+    assert_eq!(json_of(&completion("stop").to_string())["decision"], "approved");
+    let message = |reason: &str| {
+        json!({ "type": "message", "content": [{ "type": "text", "text": approved }], "stop_reason": reason })
+            .to_string()
+    };
+    assert_eq!(json_of(&message("end_turn"))["decision"], "approved");
+    for text in [
+        stream(approved, std::slice::from_ref(&error)),
+        stream(approved, &[ends("stop"), error.clone()]),
+        stream(approved, &[ends("length")]),
+        stream(approved, &[ends("content_filter")]),
+        stream(approved, &[]),
+        format!("{approved}\n{error}\n"),
+        completion("length").to_string(),
+        message("max_tokens"),
+        json!({ "type": "result", "subtype": "error_max_turns", "is_error": true, "result": approved }).to_string(),
+        json!({ "status": "incomplete", "incomplete_details": { "reason": "max_output_tokens" },
+                "output": [{ "content": [{ "type": "output_text", "text": approved }] }] })
+        .to_string(),
+    ] {
+        let ran = Scratch::folder().tollgate_with(&["parse-answer", "--format", "json"], text.as_bytes(), &[]);
+        assert_eq!(ran.code, 2, "{text}\n{}", ran.stdout);
+    }
+    // Findings before the end are kept, and so is a rejection.
+    let low =
+        r#"{"decision": "approved", "summary": "s", "findings": [{"severity": "Low", "file": "a", "title": "b"}]}"#;
+    for text in [stream(low, &[ends("length")]), stream(&low.replace("approved", "rejected"), &[error])] {
+        let found = json_of(&text);
+        assert_eq!((&found["truncated"], found["findings"].as_array().unwrap().len()), (&json!(true), 1), "{found:#}");
+        assert_ne!(found["decision"], "approved");
+    }
 }
 
 #[test]
@@ -127,7 +227,10 @@ fn the_schema_describes_what_is_written() {
     let scratch = Scratch::folder();
     let schema: Value = serde_json::from_str(&scratch.tollgate(&["schema", "parse-answer"]).expect(0)).unwrap();
     let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&schema["properties"]), names(&json_of(REJECTED)));
+    let asked = format!("P1: open – x\n\n{REJECTED}");
+    assert_eq!(names(&schema["properties"]), names(&json_of(&asked)));
+    let required: Vec<&str> = schema["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(required.contains(&"findings") && !required.contains(&"prior"), "{required:?}");
 }
 
 #[test]

@@ -283,6 +283,50 @@ fn paths_that_are_left_out_are_skipped_by_name() {
     assert!(text.contains("skipped: vendor/a.js"), "{text}");
 }
 
+// Issue 17: a Java test below `…/cli/dist/` was skipped as generated, and the change was approved.
+#[test]
+fn source_files_are_reviewed_whatever_their_folders_are_called() {
+    let scratch = Scratch::on_a_branch();
+    let paths = [
+        "src/test/java/org/a/cli/dist/a.js",
+        "src/generated/a.js",
+        "app/build/a.js",
+        "pkg/pods/a.js",
+        "app/vendor/a.js",
+    ];
+    for path in paths {
+        scratch.write(path, LOOP);
+    }
+    scratch.write("dist/a.js", LOOP).write("node_modules/a/a.js", LOOP);
+    let text = scratch.tollgate(&["review", "--verbose"]).expect(1);
+    for path in paths {
+        assert!(text.contains(&format!("{path}:")) && !text.contains(&format!("skipped: {path}")), "{path}: {text}");
+    }
+    assert!(text.contains("skipped: dist/a.js") && text.contains("skipped: node_modules/a/a.js"), "{text}");
+}
+
+#[test]
+fn untracked_files_of_the_board_are_not_reviewed() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write(".automaker/features/x/feature.json", "{}\n").write(".automaker/context/rules.md", "a\n");
+    let text = scratch.tollgate(&["review", "--verbose"]).expect(0);
+    assert!(text.contains("1 file"), "{text}");
+    scratch.git(&["add", "--all"]);
+    let text = scratch.tollgate(&["review", "--verbose"]).expect(0);
+    assert!(text.contains("2 files"), "{text}");
+}
+
+#[test]
+fn options_that_cannot_work_together_are_refused() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", CLEAN);
+    let url = "https://github.com/o/r/pull/1";
+    let refused = scratch.tollgate(&["review", "--pr", url, "--offline"]).expect_refused(2);
+    assert!(refused.contains("--pr") && refused.contains("--offline"), "{refused}");
+    let refused = scratch.tollgate(&["review", "--database", "foo"]).expect_refused(2);
+    assert!(refused.contains("neither a `postgres://` URL nor a `sqlite:` file"), "{refused}");
+}
+
 #[test]
 fn rules_of_ones_own_join_the_review() {
     let scratch = Scratch::on_a_branch();
@@ -290,7 +334,9 @@ fn rules_of_ones_own_join_the_review() {
     let rule = "id: no-console\nlanguage: TypeScript\nseverity: error\nmessage: use the logger\nnote: It is collected.\nrule:\n  pattern: console.log($$$)\nfix: ''\n";
     scratch.write(".tollgate/rules/no-console.yml", rule);
     assert!(told(&scratch, &[], 1).contains("a.ts:1 no-console"));
-    assert!(scratch.tollgate(&["rules", "test", "no-such-rule"]).expect(0).contains("1 user rules valid"));
+    assert!(scratch.tollgate(&["rules", "test", "no-console"]).expect(0).contains("1 user rules valid"));
+    let stderr = scratch.tollgate(&["rules", "test", "no-such-rule"]).expect_refused(2);
+    assert!(stderr.contains("no such rule: `no-such-rule`"), "{stderr}");
     scratch.write(".tollgate/rules/broken.yml", "id: x\nlanguage: Klingon\nrule: { pattern: a }\n");
     let stderr = scratch.tollgate(&["review"]).expect_refused(2);
     assert!(stderr.contains("broken.yml"), "{stderr}");

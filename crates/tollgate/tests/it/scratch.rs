@@ -132,6 +132,11 @@ impl Scratch {
         for name in ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "TERM"] {
             command.env_remove(name);
         }
+        // The tests may be run by a coding agent, and are about people unless they say so.
+        for name in ["AI_AGENT", "CLAUDECODE", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CURSOR_AGENT"] {
+            command.env_remove(name);
+        }
+        command.env_remove("GEMINI_CLI").env_remove("OPENCODE").env("USER", "ada");
         command
     }
 }

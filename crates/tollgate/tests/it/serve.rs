@@ -1,6 +1,6 @@
 //! `tollgate serve`: how it begins and ends, its API, and the demonstration.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -23,6 +23,46 @@ fn the_demonstration_ends_approved_without_a_network() {
     assert!(!desk.path("data/tollgate").join("tollgate.db").exists(), "it keeps to its own folder");
     let refused = tollgate(&desk, &["serve", "--demo", "--demo-dir", &folder.display().to_string()]).expect_refused(2);
     assert!(refused.contains("is not empty") && refused.contains("--demo-dir"), "{refused}");
+}
+
+/// The status and the body of a request that names the server as a proxy passes it on.
+fn ask_by_name(server: &Server, host: &str, more: &str) -> (u16, String) {
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    let request = format!("GET /healthz HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{more}\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+// Issue 17: links on checks led to a server that did not know its own public name.
+#[test]
+fn the_server_answers_by_the_name_of_its_public_url() {
+    let desk = Desk::configured("exit 1", "[github]\npublic_url = 'https://gate.example'\n");
+    let server = Server::start(&desk);
+    let not_421 = |(status, body): (u16, String)| assert!(status < 400, "{status}: {body}");
+    not_421(ask_by_name(&server, "gate.example", ""));
+    not_421(ask_by_name(&server, "gate.example", "origin: https://gate.example\r\n"));
+    assert_eq!(ask_by_name(&server, "gate.example", "origin: https://evil.example\r\n").0, 403);
+    let (status, body) = ask_by_name(&server, "evil.example", "");
+    let problem: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(status, 421);
+    let hint = problem["hint"].as_str().unwrap();
+    assert!(hint.contains("`github.public_url`") && hint.contains("--allow-host NAME"), "{hint}");
+}
+
+#[test]
+fn a_list_by_an_unknown_status_is_refused() {
+    let desk = Desk::new("exit 1");
+    add_project(&desk);
+    let server = Server::start(&desk);
+    let problem = server.json(&desk, "GET", "/api/projects/1/features?status=nonsense", "", 400);
+    assert_eq!(problem["detail"], "`status`: `nonsense` is not a status");
+    assert!(problem["hint"].as_str().unwrap().contains("`waiting_approval`"), "{problem}");
+    for status in ["backlog", "code_review", "pipeline_lint"] {
+        server.json(&desk, "GET", &format!("/api/projects/1/features?status={status}"), "", 200);
+    }
 }
 
 #[test]

@@ -34,14 +34,50 @@ fn a_re_review_says_how_much_is_new() {
     scratch.tollgate(&["review"]).expect(1);
     scratch.write("b.js", "const a = 1;\nconst b = 2;\n").commit("another");
     let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
-    assert!(comment.contains(" removed. 2 lines of the change are new since the last review.\n"), "{comment}");
+    assert!(comment.contains("\n2 lines new or removed since "), "{comment}");
+    assert!(comment.contains("## What Changed\nAnother.\n"), "{comment}");
     scratch.git(&["commit", "-q", "--amend", "-m", "other words"]);
     let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
-    assert!(comment.contains(" removed. No line of the change is new since the last review.\n"), "{comment}");
+    assert!(comment.contains("No line of the change is new since "), "{comment}");
     scratch.git(&["rm", "-q", "a.js", "b.js"]);
     scratch.commit("take it all back");
     let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(0);
-    assert!(comment.contains("## What Changed\nThe change is empty: nothing differs from its base.\n"), "{comment}");
+    assert!(comment.contains("\nThe change is empty: nothing differs from its base.\n"), "{comment}");
+}
+
+#[test]
+fn the_summary_says_what_the_change_is_for_and_whether_a_fix_has_a_test() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("src/a.js", RUN).commit("fix: read the text");
+    let title = "fix(parse): read the text once";
+    let summary = || scratch.tollgate(&["review", "--no-store", "--format", "summary", "--title", title]).expect(1);
+    let without = summary();
+    assert!(without.contains("## What Changed\nRead the text once. Read the text.\n\n1 file changed, "), "{without}");
+    assert!(without.contains("\n- Tests: the fix changes no test\n"), "{without}");
+    assert!(!without.contains("## Strengths"), "{without}");
+    scratch.write("tests/a.test.js", SAFE).commit("test: the text");
+    let with = summary();
+    assert!(with.contains("## Strengths\n- :white_check_mark: Tests changed with the code\n"), "{with}");
+    assert!(with.contains("\n- Tests: tests changed with the fix\n"), "{with}");
+}
+
+#[test]
+fn every_surface_of_one_review_has_the_same_verdict_line() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).write("b.js", SHELL).commit("add two files");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.write("a.js", SAFE).commit("mend one");
+    let line = "Blockers remain -- 1 blocking issue(s) still open";
+    let summary = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
+    assert!(summary.contains(":yellow_circle: **Blockers remain** -- 1 blocking issue(s) still open\n"), "{summary}");
+    let shown = scratch.tollgate(&["review"]).expect(1);
+    assert!(shown.contains(&format!("✖ {line}\n")) || shown.contains(&format!("x {line}\n")), "{shown}");
+    let page = scratch.tollgate(&["review", "--format", "html"]).expect(1);
+    assert!(page.contains("</span> Blockers remain</h2>\n<p>1 blocking issue(s) still open</p>"), "{page}");
+    let history = scratch.tollgate(&["history", "--limit", "1"]).expect(0);
+    assert!(history.contains("Blockers remain  1 blocking issue(s) still open"), "{history}");
+    let stored = scratch.tollgate(&["history", "show"]).expect(0);
+    assert!(stored.contains(line), "{stored}");
 }
 
 fn head(scratch: &Scratch) -> String {
@@ -121,22 +157,22 @@ fn only_what_changed_since_the_last_review_is_looked_at() {
     scratch.tollgate(&["review"]).expect(1);
     scratch.write("d.js", RUN).commit("another");
     insta::assert_snapshot!(since_last(&scratch), @"
-    Since the review of HEAD: 1 new, 0 resolved, 2 still open. New blockers found
-      Coverage: 1 of 3 hunks in 1 file, 2 skipped by rule
+    Since the review of HEAD: 1 new, 0 resolved, 2 still open
+      Coverage: 1 of 3 hunks in 1 file, 2 unchanged since the review of HEAD
     ");
     // Amending only the message changes nothing.
     scratch.git(&["commit", "-q", "--amend", "-m", "another file"]);
     insta::assert_snapshot!(since_last(&scratch), @"
-    Since the review of HEAD: 0 new, 0 resolved, 3 still open. Blockers remain
-      Coverage: 0 of 3 hunks in 0 files, 3 skipped by rule
+    Since the review of HEAD: 0 new, 0 resolved, 3 still open
+      Coverage: 0 of 3 hunks in 0 files, 3 unchanged since the review of HEAD
     ");
     // A renamed file keeps its finding; a deleted one resolves it.
     scratch.git(&["mv", "a.js", "renamed.js"]);
     scratch.git(&["rm", "-q", "b.js"]);
     scratch.commit("tidy");
     insta::assert_snapshot!(since_last(&scratch), @"
-    Since the review of HEAD: 0 new, 1 resolved, 2 still open. Blockers remain
-      Coverage: 0 of 2 hunks in 0 files, 2 skipped by rule
+    Since the review of HEAD: 0 new, 1 resolved, 2 still open
+      Coverage: 0 of 2 hunks in 0 files, 2 unchanged since the review of HEAD
     ");
 }
 
@@ -147,7 +183,7 @@ fn uncommitted_work_is_followed_like_commits() {
     scratch.tollgate(&["review"]).expect(1);
     scratch.write("a.js", &format!("// moved down\n\n{RUN}"));
     insta::assert_snapshot!(since_last(&scratch), @"
-    Since the review of HEAD: 0 new, 0 resolved, 1 still open. Blockers remain
+    Since the review of HEAD: 0 new, 0 resolved, 1 still open
       Coverage: complete (1 hunk in 1 file)
     ");
     let stored = scratch.tollgate(&["history", "show", "--format", "json"]).expect(0);
@@ -210,7 +246,7 @@ fn check_unavailable(prepare: impl FnOnce(&Scratch), problem: &str) {
     prepare(&scratch);
     let before = std::fs::read(scratch.store()).ok();
     let ran = scratch.tollgate(&["review"]);
-    assert!(ran.stdout.contains("Changes requested: 1 High"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Needs changes -- 1 major finding must be fixed before merging"), "{}", ran.stdout);
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.contains("past reviews are not available") && ran.stderr.contains(problem), "{}", ran.stderr);
     assert_eq!(std::fs::read(scratch.store()).ok(), before, "the file was changed");
@@ -274,7 +310,10 @@ fn past_reviews_are_listed_shown_compared_and_exported() {
     let listed: Vec<String> = listed.lines().map(|line| [&line[..1], &line[28..]].concat()).collect();
     assert_eq!(
         listed,
-        ["2  branch work  approved           nothing to report", "1  branch work  changes requested  1 High"]
+        [
+            "2  branch work  Blockers resolved  Ready to merge",
+            "1  branch work  Needs changes      1 major finding must be fixed before merging"
+        ]
     );
     let none = scratch.tollgate(&["history", "list", "--branch", "none"]);
     assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", "no reviews of `none`\n"));
@@ -361,7 +400,9 @@ fn a_dismissed_finding_is_not_heard_again_while_its_code_is_the_same() {
     scratch.tollgate(&["history", "dismiss", "F001", "--reason", "it is a calculator"]).expect(0);
     let report = scratch.tollgate(&["review", "--verbose"]).expect(0);
     let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(report.contains("suppressed by your own dismissal: it is a calculator"), "{report}");
+    assert!(report.contains("suppressed by a dismissal by ada: it is a calculator"), "{report}");
+    let listed = scratch.tollgate(&["history", "--limit", "1"]).expect(0);
+    assert!(listed.contains("1 blocking finding suppressed by a dismissal by ada: it is a calculator"), "{listed}");
 
     // The lines move: still dismissed. The code changes: heard again.
     scratch.write("a.js", &format!("\n\n{RUN}")).commit("move");
@@ -375,6 +416,61 @@ fn a_dismissed_finding_is_not_heard_again_while_its_code_is_the_same() {
     let print = listed.split_whitespace().next().unwrap();
     scratch.tollgate(&["history", "undismiss", print]).expect(0);
     assert_eq!(scratch.tollgate(&["history", "dismissals"]).expect(0), "");
+}
+
+#[test]
+fn a_dismissal_holds_for_its_branch_unless_it_says_everywhere() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.tollgate(&["history", "dismiss", "F001", "--reason", "it is a calculator"]).expect(0);
+    scratch.tollgate(&["review"]).expect(0);
+    scratch.git(&["switch", "-q", "-c", "other"]);
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.tollgate(&["history", "dismiss", "F001", "--reason", "it is a calculator", "--everywhere"]).expect(0);
+    for branch in ["other", "work"] {
+        scratch.git(&["switch", "-q", branch]);
+        scratch.tollgate(&["review"]).expect(0);
+    }
+    scratch.git(&["switch", "-q", "-c", "third"]);
+    let shown: Value = serde_json::from_str(&scratch.tollgate(&["review", "--format", "json"]).expect(0)).unwrap();
+    let held = &shown["x_withheld"][0];
+    assert_eq!(
+        (&held["kind"], &held["who"], &held["scope"]),
+        (&"dismissal".into(), &"ada".into(), &"repository".into())
+    );
+    assert_eq!(held["by"], "a dismissal by ada for the whole repository");
+}
+
+#[test]
+fn an_agent_at_the_command_line_only_proposes_a_dismissal() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", RUN).commit("add");
+    scratch.tollgate(&["review"]).expect(1);
+    let dismiss = ["history", "dismiss", "F001", "--reason", "not real"];
+    for (variable, value) in [("TOLLGATE_AGENT", "1"), ("CLAUDECODE", "1"), ("GEMINI_CLI", "1")] {
+        let ran = scratch.tollgate_with(&dismiss, b"", &[(variable, value)]);
+        assert!(ran.code == 0 && ran.stderr.contains("the finding counts until a person confirms"), "{}", ran.stderr);
+        scratch.tollgate(&["review"]).expect(1);
+    }
+    for args in [
+        &["history", "dismiss", "F001", "--reason", "x y", "--shared"][..],
+        &["history", "confirm", "fp-0000000000000000"],
+    ] {
+        let ran = scratch.tollgate_with(args, b"", &[("TOLLGATE_AGENT", "1")]);
+        assert!(ran.code == 2 && ran.stderr.contains("an agent cannot "), "{}", ran.stderr);
+    }
+    let listed = scratch.tollgate(&["history", "dismissals"]).expect(0);
+    assert!(listed.contains("  proposed by an agent of the board on branch work, not confirmed: not real"), "{listed}");
+    let print = listed.split_whitespace().next().unwrap();
+    // A person rejects it, and later confirms another.
+    scratch.tollgate(&["history", "undismiss", print]).expect(0);
+    assert_eq!(scratch.tollgate(&["history", "dismissals"]).expect(0), "");
+    scratch.tollgate_with(&dismiss, b"", &[("TOLLGATE_AGENT", "1")]).expect(0);
+    scratch.tollgate(&["history", "confirm", print]).expect(0);
+    let report = scratch.tollgate(&["review", "--verbose"]).expect(0);
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(report.contains("a dismissal by ada, proposed by an agent of the board: not real"), "{report}");
 }
 
 #[test]
@@ -516,7 +612,7 @@ fn a_line_that_is_taken_away_makes_no_other_line_new() {
     scratch.tollgate(&["review"]).expect(1);
     scratch.write("a.js", &format!("const one = 1;\n{RUN}")).commit("less");
     let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
-    assert!(comment.contains("No line of the change is new since the last review."), "{comment}");
+    assert!(comment.contains("No line of the change is new since "), "{comment}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_report_in_a_file_is_whole_and_says_so_on_standard_error() {
     scratch.write("a.js", LOOP);
     let ran = scratch.tollgate(&["review", "--format", "json", "-o", "out.json"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
-    assert!(ran.stderr.contains("wrote out.json: CHANGES_REQUESTED"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("wrote out.json: Needs changes -- "), "{}", ran.stderr);
     serde_json::from_str::<serde_json::Value>(&scratch.read("out.json")).unwrap();
     let ran = scratch.tollgate(&["review", "-o", "no/such/folder/out.json"]);
     assert_eq!(ran.code, 3, "{}", ran.stderr);

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use tollgate_rules::catalog::{self, RuleKind};
 
+mod config_keys;
 mod map;
 mod words;
 

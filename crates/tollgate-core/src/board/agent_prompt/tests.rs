@@ -15,6 +15,8 @@ fn task<'a>(boundary: &'a Boundary, criteria: &'a [Criterion]) -> Task<'a> {
         description: "Implement JWT-based user authentication with:\n- User registration endpoint",
         spec: "",
         criteria,
+        context: &[],
+        images: &[],
         note: None,
         hook: None,
         prior_work: PriorWork::Nothing,
@@ -86,6 +88,22 @@ fn the_first_prompt_describes_the_feature() {
 }
 
 #[test]
+fn guidance_of_the_project_and_images_are_in_the_prompt() {
+    let long = "é".repeat(MAX_CONTEXT_CHARS + 7);
+    let file = |name: &str, text: &str| ContextFile { name: name.to_owned(), text: text.to_owned() };
+    let context = [file("CLAUDE.md", "Use tabs.\n"), file(".automaker/context/long.md", &long)];
+    let images = ["/p/.automaker/images/form.png".to_owned()];
+    let boundary = boundary();
+    let prompt = implement(&Task { context: &context, images: &images, ..task(&boundary, &[]) });
+    assert!(
+        prompt.contains("## Images\nThese belong to the description; look at them:\n- /p/.automaker/images/form.png\n")
+    );
+    assert!(prompt.contains("## Project Context\n"), "{prompt}");
+    assert!(prompt.contains("### CLAUDE.md\nUse tabs.\n\n### .automaker/context/long.md\né"), "{prompt}");
+    assert!(prompt.contains("é\n[cut: 5,000 of 5,007 characters]\n"), "{prompt}");
+}
+
+#[test]
 fn the_fix_prompt_lists_the_findings() {
     let missing = Remark {
         description: "Empty passwords are currently accepted\nSpec requires minimum 8 characters".to_owned(),
@@ -122,9 +140,9 @@ fn the_fix_prompt_lists_the_findings() {
     ### Review Iteration 1 - Status: REJECTED
     [data tollgate-abababababababab: earlier findings]
     - open: [COMPLIANCE] Missing password validation (src/auth/validator.ts:45)
-    - closed: [PERFORMANCE] Slow loop
+    - closed: [PERFORMANCE] Slow loop (whole change)
     - check: [PERFORMANCE] Slow loop
-    - open: [CODE] No word on keys
+    - open: [CODE] No word on keys (whole change)
     [end tollgate-abababababababab]
 
     ## Current Code Review Findings from Iteration 2
@@ -151,11 +169,13 @@ fn the_fix_prompt_lists_the_findings() {
     ### ⚠️ Warnings
     [data tollgate-abababababababab: warnings]
     1. [TEST] Missing edge case tests
+       - File: whole change
     [end tollgate-abababababababab]
 
     ### ℹ️ Notes
     [data tollgate-abababababababab: notes]
     1. [CODE] Odd name
+       - File: whole change
     [end tollgate-abababababababab]
 
     ### Summary

@@ -1,6 +1,6 @@
 //! Typed access to the keys of `feature.json`. A missing value or one of another type reads as its default.
 
-use super::{Document, DocumentError};
+use super::{Document, DocumentError, unquote};
 use crate::board::FeatureId;
 use crate::board::machine::Status;
 
@@ -66,6 +66,17 @@ impl Document {
             .and_then(|number| u8::try_from(number).ok())
             .filter(|n| (1..=3).contains(n))
             .unwrap_or(2)
+    }
+
+    /// The paths of the images that belong to the description, as they are written.
+    #[must_use]
+    pub fn image_paths(&self) -> Vec<String> {
+        let path = |item: &&str| match item.as_bytes().first() {
+            Some(b'{') => Self::parse(item.as_bytes()).ok()?.text("path"),
+            _ => unquote(item),
+        };
+        let paths = self.items("imagePaths");
+        paths.iter().filter_map(path).filter(|path| !path.trim().is_empty()).collect()
     }
 
     /// The category on the board.

@@ -22,6 +22,7 @@ names!(Pause {
     Interrupted => "interrupted",
     Stopped => "stopped",
     Budget => "budget",
+    MainChanged => "main-changed",
 });
 
 impl Pause {
@@ -37,6 +38,7 @@ impl Pause {
             Self::Interrupted => "the agent was interrupted too often",
             Self::Stopped => "it was stopped",
             Self::Budget => "its budget is exhausted",
+            Self::MainChanged => "the main checkout changed while the agent ran",
         }
     }
 }
@@ -93,6 +95,7 @@ impl Event {
             Self::AgentStarted => "start an agent",
             Self::AgentDone => "finish an agent",
             Self::AgentFailed => "fail an agent",
+            Self::MainChanged => "report a changed main checkout",
             Self::Interrupted => "interrupt an agent",
             Self::OverBudget => "exhaust the budget",
             Self::Committed(_) => "record a commit",
@@ -102,6 +105,7 @@ impl Event {
             Self::Approved(_) => "record an approval",
             Self::Rejected { .. } => "record a rejection",
             Self::ReviewFailed => "fail a review",
+            Self::ReviewRefused => "refuse a review",
             Self::HeadMoved(_) => "move the head",
             Self::StepDone => "finish a step",
             Self::StepFailed => "fail a step",
@@ -125,6 +129,7 @@ impl Event {
             Self::AgentStarted => "agent_started",
             Self::AgentDone => "agent_done",
             Self::AgentFailed => "agent_failed",
+            Self::MainChanged => "main_changed",
             Self::Interrupted => "interrupted",
             Self::OverBudget => "over_budget",
             Self::Committed(_) => "committed",
@@ -134,6 +139,7 @@ impl Event {
             Self::Approved(_) => "approved",
             Self::Rejected { .. } => "rejected",
             Self::ReviewFailed => "review_failed",
+            Self::ReviewRefused => "review_refused",
             Self::HeadMoved(_) => "head_moved",
             Self::StepDone => "step_done",
             Self::StepFailed => "step_failed",

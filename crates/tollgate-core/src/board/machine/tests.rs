@@ -13,8 +13,14 @@ fn steps(names: &[&str]) -> Vec<StepId> {
 }
 
 fn all_rules() -> Vec<Rules> {
-    let one = |skip_tests, names: &[&str]| Rules { skip_tests, steps: steps(names), max_rounds: MAX_ROUNDS };
-    vec![one(true, &[]), one(false, &[]), one(true, &["lint", "docs"])]
+    let one = |skip_tests, names: &[&str]| Rules {
+        skip_tests,
+        unchecked: false,
+        steps: steps(names),
+        max_rounds: MAX_ROUNDS,
+    };
+    let unchecked = Rules { unchecked: true, ..one(false, &[]) };
+    vec![one(true, &[]), one(false, &[]), one(true, &["lint", "docs"]), unchecked]
 }
 
 /// Every event with the commit of this state; those with a commit also with a wrong one.
@@ -41,6 +47,7 @@ fn events(state: &State) -> Vec<(&'static str, Event)> {
         ("agent started", Event::AgentStarted),
         ("agent done", Event::AgentDone),
         ("agent failed", Event::AgentFailed),
+        ("main changed", Event::MainChanged),
         ("interrupted", Event::Interrupted),
         ("over budget", Event::OverBudget),
         ("committed", Event::Committed(other.clone())),
@@ -53,6 +60,7 @@ fn events(state: &State) -> Vec<(&'static str, Event)> {
         ("rejected the same again", Event::Rejected { commit: current.clone(), same_again: true }),
         ("rejected another commit", Event::Rejected { commit: "elsewhere".to_owned(), same_again: false }),
         ("review failed", Event::ReviewFailed),
+        ("review refused", Event::ReviewRefused),
         ("head moved", Event::HeadMoved(format!("{other}b"))),
         ("step done", Event::StepDone),
         ("step failed", Event::StepFailed),
@@ -278,7 +286,7 @@ fn a_failed_review_uses_up_no_iteration_and_never_approves() {
 
 #[test]
 fn changes_of_a_step_are_reviewed_before_the_final_status() {
-    let rules = Rules { skip_tests: false, steps: steps(&["lint"]), max_rounds: MAX_ROUNDS };
+    let rules = Rules { skip_tests: false, steps: steps(&["lint"]), ..Rules::default() };
     let mut events = vec![Event::Start];
     events.extend(implemented("a"));
     events.extend([Event::Approved("a".to_owned()), Event::StepDone, Event::StepCommitted("b".to_owned())]);

@@ -21,6 +21,8 @@ fn claim<'a>(file: &'a FilePath, line: u32, title: &'a str, severity: Severity) 
         lines,
         side: Side::Right,
         evidence: "call(one)",
+        reason: "",
+        scope: None,
     }
 }
 

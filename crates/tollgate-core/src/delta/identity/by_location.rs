@@ -1,63 +1,48 @@
-//! Matches reworded findings at the same location.
+//! Matches findings at the same lines, of one rule or with related words.
 //!
-//! Titles are compared by cosine similarity of TF-IDF vectors of their stems, weighted among the unmatched findings. Titles
-//! that reach [`SIMILAR`] share one of the heaviest stems, so candidates are looked up by stem and by lines; titles that
-//! cannot be similar are never compared.
+//! Findings that can be one share a word, a rule or a part of their quotes, so candidates are looked up by these and by
+//! lines; findings that share nothing are never compared.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::cmp::Ordering;
+use std::collections::HashMap;
 
+use crate::delta::identity::agree::{ReadFinding, SharedCode, is_same_quote};
 use crate::delta::identity::group::rank;
-use crate::delta::identity::{ComparedFinding, Unmatched};
-use crate::delta::line_map::{LineMap, Mapped};
-use crate::delta::title_words::{self, TitleWords};
-use crate::finding::{LineRange, Location, Side};
+use crate::delta::identity::{ComparedFinding, Place, Unmatched, is_distinctive, without_space};
+use crate::finding::{LineRange, Side};
 use crate::path::FilePath;
 
-/// The similarity at which two titles mean the same.
-const SIMILAR: f64 = 0.5;
-/// The most findings that one finding is compared with, rarest stem first.
-pub(super) const MAX_COMPARED: usize = 256;
+/// The most findings that one finding is compared with, rarest word first.
+pub(super) const MAX_COMPARED: usize = 64;
+/// The most words of a quote that are looked up.
+const MAX_CODE_WORDS: usize = 32;
 
-/// Matches overlapping findings with similar titles; returns the number of comparisons skipped.
-pub(super) fn by_location(open: &mut Unmatched<'_>, map: &LineMap) -> usize {
-    let mapped: Vec<(usize, Location)> = open
-        .prior_left()
-        .into_iter()
-        .filter_map(|i| match open.prior[i].mapped(map)? {
-            Mapped::At(location) => Some((i, location)),
-            Mapped::Changed | Mapped::Gone => None,
-        })
-        .collect();
-    let files: HashSet<(&FilePath, Side)> =
-        mapped.iter().map(|(_, location)| (&location.file, location.side)).collect();
-    let prior = mapped.iter().map(|(i, location)| (*i, &location.file, location.lines));
-    let current = open.current_left().into_iter().filter_map(|j| {
-        let claim = &open.current[j];
-        let lines = claim.lines.filter(|_| files.contains(&(claim.file, claim.side)))?;
-        Some((j, claim.file, lines))
-    });
-    let (prior, current) = (classes(open.prior, prior), classes(open.current, current));
+/// Matches overlapping findings; returns the number of comparisons skipped.
+pub(super) fn by_location(open: &mut Unmatched<'_>) -> usize {
+    let prior = open.prior_left().into_iter().filter_map(|i| Some((i, open.paths[i], open.places[i].lines()?)));
+    let prior = classes(open.prior, prior, |i| open.places[i]);
+    let current =
+        open.current_left().into_iter().filter_map(|j| Some((j, open.current[j].file, open.current[j].lines?)));
+    let current = classes(open.current, current, |_| Place::Gone);
     if prior.is_empty() || current.is_empty() {
         return 0;
     }
-    let weights = Weights::of(&prior, &current);
-    let mut search = Search { prior: &prior, index: Index::of(&prior, &weights), seen: vec![usize::MAX; prior.len()] };
+    let mut search = Search { prior: &prior, index: Index::of(&prior), seen: vec![usize::MAX; prior.len()] };
     let mut candidates = Vec::new();
     let mut n_not_compared = 0;
     for (at, class) in current.iter().enumerate() {
-        n_not_compared += search.candidates(at, class, &weights, &mut candidates);
+        n_not_compared += search.candidates(at, class, &mut candidates);
     }
-    classify(open, candidates, &prior, &current);
+    pair_best(open, candidates, &prior, &current);
     n_not_compared
 }
 
-/// Findings with the same words on the same lines.
+/// Equal findings on the same lines.
 struct Class<'a> {
     file: &'a FilePath,
-    side: Side,
     lines: LineRange,
-    rule: Option<&'a str>,
-    words: TitleWords,
+    place: Place,
+    read: ReadFinding<'a>,
     /// Sorted, so that the input order makes no difference.
     members: Vec<usize>,
 }
@@ -66,41 +51,76 @@ struct Class<'a> {
 fn classes<'a>(
     claims: &[ComparedFinding<'a>],
     placed: impl Iterator<Item = (usize, &'a FilePath, LineRange)>,
+    place: impl Fn(usize) -> Place,
 ) -> Vec<Class<'a>> {
-    let read = |(index, file, lines): (usize, &'a FilePath, LineRange)| {
-        let ComparedFinding { side, rule, title, .. } = claims[index];
-        Class { file, side, lines, rule, words: TitleWords::read(title), members: vec![index] }
+    let mut placed: Vec<(usize, &FilePath, LineRange)> = placed.collect();
+    let order = |(a, a_file, a_lines): &(usize, &FilePath, LineRange),
+                 (b, b_file, b_lines): &(usize, &FilePath, LineRange)| {
+        (a_lines, a_file, rank(&claims[*a])).cmp(&(b_lines, b_file, rank(&claims[*b])))
     };
-    let mut classes: Vec<Class<'a>> = placed.map(read).collect();
-    fn key<'c>(class: &'c Class<'_>) -> (LineRange, &'c FilePath, Side, &'c TitleWords, Option<&'c str>) {
-        (class.lines, class.file, class.side, &class.words, class.rule)
-    }
-    classes.sort_by(|a, b| {
-        key(a).cmp(&key(b)).then_with(|| rank(&claims[a.members[0]]).cmp(&rank(&claims[b.members[0]])))
-    });
-    classes.dedup_by(|next, kept| {
-        let is_equal = key(next) == key(kept);
-        if is_equal {
-            kept.members.append(&mut next.members);
-        }
-        is_equal
-    });
-    classes
+    placed.sort_by(order);
+    let equal = placed.chunk_by(|a, b| order(a, b) == Ordering::Equal);
+    let class = |equal: &[(usize, &'a FilePath, LineRange)]| {
+        let &(first, file, lines) = equal.first()?;
+        let members = equal.iter().map(|(index, _, _)| *index).collect();
+        Some(Class { file, lines, place: place(first), read: ReadFinding::of(claims[first]), members })
+    };
+    equal.filter_map(class).collect()
 }
 
-/// Two similar classes, by their indices in the sorted lists.
-struct Candidate {
-    cosine: f64,
+impl Class<'_> {
+    fn side(&self) -> Side {
+        self.read.claim.side
+    }
+
+    /// The similarity of two overlapping findings, if they are one.
+    fn agrees(&self, current: &Self) -> Option<f64> {
+        let (prior, now) = (&self.read, &current.read);
+        let code = match self.place.shared_code() {
+            SharedCode::Lines if is_same_quote(prior.claim.evidence, now.claim.evidence) => SharedCode::Quote,
+            code => code,
+        };
+        prior.agrees(now, code)
+    }
+
+    /// Words, the rule and parts of the quote, by which candidates are found.
+    fn tokens(&self) -> Vec<Token<'_>> {
+        let claim = &self.read.claim;
+        let code = claim.evidence.split(|character: char| !character.is_alphanumeric());
+        let code = code.filter(|word| is_distinctive(word)).take(MAX_CODE_WORDS).map(Token::Code);
+        let quote = Some(without_space(claim.evidence)).filter(|quote| !quote.is_empty()).map(Token::Quote);
+        let words = self.read.words.all.iter().map(|stem| Token::Word(stem));
+        let mut tokens: Vec<Token<'_>> = words.chain(claim.rule.map(Token::Rule)).chain(quote).chain(code).collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens
+    }
+}
+
+/// A property by which candidates are found.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Token<'a> {
+    Rule(&'a str),
+    Quote(String),
+    Word(&'a str),
+    Code(&'a str),
+}
+
+/// Two classes that can be one, by their indices in the sorted lists.
+struct Candidate<'a> {
+    score: f64,
     distance: u32,
+    /// The fields of both, in an order that does not depend on which is the prior one.
+    ranks: [super::group::Rank<'a>; 2],
     prior: usize,
     current: usize,
 }
 
 /// Matches the best candidates first, as many of two classes as there are in both.
-fn classify(open: &mut Unmatched<'_>, mut candidates: Vec<Candidate>, prior: &[Class<'_>], current: &[Class<'_>]) {
+fn pair_best(open: &mut Unmatched<'_>, mut candidates: Vec<Candidate<'_>>, prior: &[Class<'_>], current: &[Class<'_>]) {
     candidates.sort_by(|a, b| {
-        let order = b.cosine.total_cmp(&a.cosine).then(a.distance.cmp(&b.distance));
-        order.then((a.prior, a.current).cmp(&(b.prior, b.current)))
+        let order = b.score.total_cmp(&a.score).then(a.distance.cmp(&b.distance));
+        order.then_with(|| a.ranks.cmp(&b.ranks)).then((a.prior, a.current).cmp(&(b.prior, b.current)))
     });
     let (mut n_used_prior, mut n_used_current) = (vec![0; prior.len()], vec![0; current.len()]);
     for Candidate { prior: from, current: to, .. } in candidates {
@@ -114,128 +134,34 @@ fn classify(open: &mut Unmatched<'_>, mut candidates: Vec<Candidate>, prior: &[C
     }
 }
 
-/// Words so common in findings that sharing them means little, even among few findings.
-const FREQUENT: &[&str] = &[
-    "api",
-    "call",
-    "case",
-    "check",
-    "class",
-    "code",
-    "data",
-    "error",
-    "field",
-    "file",
-    "function",
-    "handle",
-    "input",
-    "list",
-    "method",
-    "name",
-    "object",
-    "parameter",
-    "public",
-    "read",
-    "request",
-    "response",
-    "result",
-    "return",
-    "set",
-    "string",
-    "type",
-    "use",
-    "user",
-    "value",
-    "variable",
-    "wrong",
-];
-/// The weight factor of frequent words.
-const FREQUENT_FACTOR: f64 = 0.6;
-
-/// The weight of each stem, and each title as a unit vector.
-struct Weights<'a> {
-    ids: HashMap<&'a str, usize>,
-    of_stem: Vec<f64>,
-}
-
-type Vector = Vec<(usize, f64)>;
-
-impl<'a> Weights<'a> {
-    fn of(prior: &'a [Class<'_>], current: &'a [Class<'_>]) -> Self {
-        let stems = prior.iter().chain(current).flat_map(|class| &class.words.stems);
-        let all: BTreeSet<&str> = stems.map(String::as_str).collect();
-        let ids: HashMap<&str, usize> = all.into_iter().enumerate().map(|(id, stem)| (stem, id)).collect();
-        let count = |classes: &[Class<'_>]| {
-            let mut counts = vec![0.0; ids.len()];
-            for class in classes {
-                let mut stems: Vec<&str> = class.words.stems.iter().map(String::as_str).collect();
-                stems.dedup();
-                stems.iter().for_each(|stem| counts[ids[stem]] += class.members.len() as f64);
-            }
-            counts
-        };
-        let n_titles = |classes: &[Class<'_>]| classes.iter().map(|class| class.members.len()).sum::<usize>();
-        // Counted on the side where the stem is more frequent: otherwise a stem shared by one title of each side would weigh
-        // less than one that occurs on one side only.
-        let n_titles = n_titles(prior).max(n_titles(current)) as f64;
-        let counts = count(prior).into_iter().zip(count(current)).map(|(a, b): (f64, f64)| a.max(b));
-        let mut of_stem: Vec<f64> = counts.map(|count| (1.0 + n_titles / count).ln()).collect();
-        for id in FREQUENT.iter().filter_map(|word| ids.get(title_words::stem(word).as_str())) {
-            of_stem[*id] *= FREQUENT_FACTOR;
-        }
-        Self { ids, of_stem }
-    }
-
-    /// Sorted by stem, so that floating-point sums do not depend on the order of the findings.
-    fn vector(&self, words: &TitleWords) -> Vector {
-        let mut vector: Vector = Vec::with_capacity(words.stems.len());
-        for stem in &words.stems {
-            let Some(&id) = self.ids.get(stem.as_str()) else { continue };
-            match vector.last_mut() {
-                Some((last, weight)) if *last == id => *weight += self.of_stem[id],
-                _ => vector.push((id, self.of_stem[id])),
-            }
-        }
-        let length = vector.iter().map(|(_, weight)| weight * weight).sum::<f64>().sqrt();
-        vector.iter_mut().for_each(|(_, weight)| *weight /= length);
-        vector
-    }
-}
-
-fn cosine(a: &Vector, b: &Vector) -> f64 {
-    let (mut i, mut j, mut sum) = (0, 0, 0.0);
-    while let (Some((first, x)), Some((second, y))) = (a.get(i), b.get(j)) {
-        match first.cmp(second) {
-            std::cmp::Ordering::Less => i += 1,
-            std::cmp::Ordering::Greater => j += 1,
-            std::cmp::Ordering::Equal => {
-                sum += x * y;
-                (i, j) = (i + 1, j + 1);
-            }
-        }
-    }
-    sum
-}
-
-/// The stems of which a similar title must share at least one, rarest first.
-///
-/// The other stems together are too light to reach the threshold.
-fn needed(vector: &Vector) -> Vec<usize> {
-    let mut by_weight = vector.clone();
-    by_weight.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let mut left = 1.0;
-    let heavy = by_weight.into_iter().take_while(|(_, weight)| {
-        let is_needed = left >= SIMILAR * SIMILAR - 1e-9;
-        left -= weight * weight;
-        is_needed
-    });
-    heavy.map(|(id, _)| id).collect()
-}
-
-/// The prior findings by file and stem, sorted by first line.
+/// The prior findings by file and token, sorted by first line.
 struct Index<'a> {
-    lists: HashMap<(&'a FilePath, Side, usize), List>,
-    vectors: Vec<Vector>,
+    lists: HashMap<(&'a FilePath, Side, Token<'a>), List>,
+}
+
+impl<'a> Index<'a> {
+    fn of(prior: &'a [Class<'a>]) -> Self {
+        let mut lists: HashMap<_, List> = HashMap::new();
+        for (at, class) in prior.iter().enumerate() {
+            for token in class.tokens() {
+                let list = lists.entry((class.file, class.side(), token)).or_default();
+                list.members.push((class.lines.start(), class.lines.end(), at));
+            }
+        }
+        lists.values_mut().for_each(List::build);
+        Self { lists }
+    }
+
+    /// The lists of a finding's tokens, rarest first.
+    fn lists(&self, class: &'a Class<'a>) -> Vec<(usize, Token<'a>, &List)> {
+        let list = |token: Token<'a>| {
+            let list = self.lists.get(&(class.file, class.side(), token.clone()))?;
+            Some((list.members.len(), token, list))
+        };
+        let mut lists: Vec<_> = class.tokens().into_iter().filter_map(list).collect();
+        lists.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        lists
+    }
 }
 
 /// Findings sorted by first line, for overlap queries.
@@ -244,21 +170,6 @@ struct List {
     members: Vec<(u32, u32, usize)>,
     /// A segment tree over the members: the last line below each node.
     last: Vec<u32>,
-}
-
-impl<'a> Index<'a> {
-    fn of(prior: &[Class<'a>], weights: &Weights<'_>) -> Self {
-        let vectors: Vec<Vector> = prior.iter().map(|class| weights.vector(&class.words)).collect();
-        let mut lists: HashMap<_, List> = HashMap::new();
-        for (at, (class, vector)) in prior.iter().zip(&vectors).enumerate() {
-            for (id, _) in vector {
-                let list = lists.entry((class.file, class.side, *id)).or_default();
-                list.members.push((class.lines.start(), class.lines.end(), at));
-            }
-        }
-        lists.values_mut().for_each(List::build);
-        Self { lists, vectors }
-    }
 }
 
 impl List {
@@ -302,13 +213,11 @@ struct Search<'a> {
     seen: Vec<usize>,
 }
 
-impl Search<'_> {
-    /// Compares one current class with prior classes that share its location and a heavy stem.
-    fn candidates(&mut self, at: usize, class: &Class<'_>, weights: &Weights<'_>, found: &mut Vec<Candidate>) -> usize {
-        let vector = weights.vector(&class.words);
+impl<'a> Search<'a> {
+    /// Compares one current class with prior classes that share its location and a token.
+    fn candidates(&mut self, at: usize, class: &'a Class<'a>, found: &mut Vec<Candidate<'a>>) -> usize {
         let (mut n_compared, mut n_not_compared) = (0, 0);
-        for stem in needed(&vector) {
-            let Some(list) = self.index.lists.get(&(class.file, class.side, stem)) else { continue };
+        for (_, _, list) in self.index.lists(class) {
             list.overlapping(class.lines, &mut |prior| {
                 if std::mem::replace(&mut self.seen[prior], at) == at {
                     return true;
@@ -318,12 +227,12 @@ impl Search<'_> {
                     return false;
                 }
                 n_compared += 1;
-                let cosine = cosine(&vector, &self.index.vectors[prior]);
                 let other = &self.prior[prior];
-                let is_other_rule = matches!((other.rule, class.rule), (Some(a), Some(b)) if a != b);
-                if cosine >= SIMILAR - 1e-9 && !is_other_rule && !other.words.contradict(&class.words) {
+                if let Some(score) = other.agrees(class) {
                     let distance = other.lines.start().abs_diff(class.lines.start());
-                    found.push(Candidate { cosine, distance, prior, current: at });
+                    let mut ranks = [rank(&other.read.claim), rank(&class.read.claim)];
+                    ranks.sort_unstable();
+                    found.push(Candidate { score, distance, ranks, prior, current: at });
                 }
                 true
             });

@@ -29,6 +29,8 @@ impl OwnedFinding {
             lines: self.lines,
             side: Side::Right,
             evidence: &self.evidence,
+            reason: "",
+            scope: None,
         }
     }
 
@@ -161,9 +163,42 @@ fn similar_words_match_only_at_one_location() {
 }
 
 #[test]
-fn changed_lines_are_not_a_shared_location() {
-    let current = [say("a.rs:12 Login query is vulnerable to SQL injection")];
-    check_mapped(&[say("a.rs:9 SQL injection in login query")], &current, &map(), &[]);
+fn an_edited_line_is_where_it_was_for_the_same_rule_title_or_similar_words() {
+    let prior = say("a.rs:9 SQL injection in login query").quoting("query(a + b)");
+    let reworded = say("a.rs:12 Login query is vulnerable to SQL injection").quoting("query(`${a}${b}`)");
+    check_mapped(from_ref(&prior), from_ref(&reworded), &map(), &[(0, 0)]);
+    check_mapped(from_ref(&prior), &[reworded.about(Category::Style)], &map(), &[]);
+    check_mapped(from_ref(&prior), &[say("a.rs:12 The lock is not released").quoting("lock()")], &map(), &[]);
+    check_mapped(
+        from_ref(&prior),
+        &[OwnedFinding { lines: LineRange::new(12, 12), ..prior.clone() }],
+        &map(),
+        &[(0, 0)],
+    );
+    let (prior, current) =
+        (say("a.rs:9 One message").by("x").quoting("p"), say("a.rs:12 Another").by("x").quoting("q"));
+    check_mapped(&[prior], &[current], &map(), &[(0, 0)]);
+}
+
+#[test]
+fn file_and_title_alone_never_match_findings_whose_code_differs() {
+    let prior = say("a.rs:3 SQL injection").by("sql").quoting("query(\"users\" + id)");
+    let current = say("a.rs:144 SQL injection").by("sql").quoting("query(\"orders\" + name)");
+    check(from_ref(&prior), from_ref(&current), &[]);
+    check_mapped(from_ref(&prior), from_ref(&current), &map(), &[]);
+    check_mapped(from_ref(&prior), &[OwnedFinding { evidence: String::new(), ..current }], &map(), &[]);
+}
+
+#[test]
+fn a_copy_of_untouched_code_is_another_finding_and_moved_code_is_the_same() {
+    let prior = say("a.rs:3 SQL injection").quoting("query(a + b)");
+    let copy = say("a.rs:80 SQL injection").quoting("query(a + b)");
+    check_mapped(from_ref(&prior), from_ref(&copy), &map(), &[]);
+    let moved = OwnedFinding { lines: LineRange::new(6, 6), ..copy.clone() };
+    check_mapped(from_ref(&prior), &[copy.clone(), moved], &map(), &[(0, 1)]);
+    // Line 9 was edited, so its code is gone from there.
+    let edited = OwnedFinding { lines: LineRange::new(9, 9), ..prior };
+    check_mapped(&[edited], &[copy], &map(), &[(0, 0)]);
 }
 
 #[test]
@@ -319,10 +354,89 @@ fn skipped_comparisons_are_counted() {
             (0..16).filter(|bit| bits >> bit & 1 == 1).map(|bit| words[bit].as_str()).collect::<Vec<_>>().join(" ")
         })
         .collect();
-    let prior: Vec<OwnedFinding> = titles.iter().step_by(3).map(|title| say(&format!("a.rs:1 {title}"))).collect();
+    let prior: Vec<OwnedFinding> = titles.iter().step_by(9).map(|title| say(&format!("a.rs:1 {title}"))).collect();
     let current: Vec<OwnedFinding> =
-        titles.iter().skip(1).step_by(3).map(|title| say(&format!("a.rs:1 {title}"))).collect();
+        titles.iter().skip(1).step_by(9).map(|title| say(&format!("a.rs:1 {title}"))).collect();
     let joined = joined(&prior, &current, &LineMap::identity());
     assert!(joined.n_not_compared > 0);
-    assert!(joined.pairs.len() >= 256, "{}", joined.pairs.len());
+    assert!(joined.pairs.len() >= by_location::MAX_COMPARED, "{}", joined.pairs.len());
+}
+
+/// A pair of the table: why it is there, and whether the identity function makes it one finding.
+struct TablePair {
+    said: String,
+    is_held_out: bool,
+    is_one: bool,
+}
+
+/// Matches the pairs of a part of the table, each on line 10 of one file unless the pair says otherwise.
+fn table(part: &str) -> Vec<TablePair> {
+    let table: serde_json::Value = serde_json::from_str(include_str!("../../../tests/data/rewordings.json")).unwrap();
+    let file = FilePath::parse("src/table.txt").unwrap();
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let pair = |pair: &serde_json::Value| {
+        let again = pair.get("again").or(pair.get("other")).unwrap();
+        let of = |key: &str| (text(&pair[key]).unwrap(), text(&again[key]).or(text(&pair[key])).unwrap());
+        let (category, quote, title, reason) = (of("category"), of("quote"), of("title"), of("reason"));
+        let line = again["line"].as_u64().map_or(10, |line| u32::try_from(line).unwrap());
+        let rule = (part == "different" && title.0 == title.1).then_some("rule");
+        let claim = |category: &str, evidence, title, reason, line| ComparedFinding {
+            file: &file,
+            title,
+            severity: Severity::High,
+            category: Category::parse_exact(category).unwrap(),
+            rule,
+            reviewer: Some("model"),
+            lines: LineRange::new(line, line),
+            side: Side::Right,
+            evidence,
+            reason,
+            scope: None,
+        };
+        let first = claim(&category.0, &quote.0, &title.0, &reason.0, 10);
+        let second = claim(&category.1, &quote.1, &title.1, &reason.1, line);
+        let is_one = |a, b| !match_findings(&[a], &[b], &LineMap::unchanged()).pairs.is_empty();
+        assert_eq!(is_one(first, second), is_one(second, first), "{} | {}", title.0, title.1);
+        TablePair {
+            said: format!("{} | {}", title.0, title.1),
+            is_held_out: pair["held_out"] == true,
+            is_one: is_one(first, second),
+        }
+    };
+    table[part].as_array().unwrap().iter().map(pair).collect()
+}
+
+#[track_caller]
+fn check_table(part: &str, is_held_out: bool, n_pairs: usize, is_one: bool) {
+    let pairs: Vec<TablePair> = table(part).into_iter().filter(|pair| pair.is_held_out == is_held_out).collect();
+    let wrong: Vec<&str> = pairs.iter().filter(|pair| pair.is_one != is_one).map(|pair| &*pair.said).collect();
+    assert_eq!((pairs.len(), wrong), (n_pairs, Vec::new()));
+}
+
+#[test]
+fn the_rewordings_of_the_table_are_the_same_finding() {
+    check_table("same", false, 40, true);
+}
+
+#[test]
+fn the_rewordings_held_out_of_tuning_are_the_same_finding() {
+    check_table("same", true, 20, true);
+}
+
+#[test]
+fn the_different_findings_of_the_table_stay_apart() {
+    check_table("different", false, 40, false);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_same_findings_match_in_either_direction(
+        prior in prop::collection::vec(finding_strategy(), 0..8), current in prop::collection::vec(finding_strategy(), 0..8),
+    ) {
+        let forth = joined(&prior, &current, &LineMap::unchanged()).pairs.len();
+        let back = joined(&current, &prior, &LineMap::unchanged()).pairs.len();
+        prop_assert_eq!(forth, back);
+    }
 }

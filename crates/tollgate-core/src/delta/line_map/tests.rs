@@ -311,3 +311,19 @@ proptest! {
         prop_assert!(unseen_lines(&snapshot, &snapshot).is_empty());
     }
 }
+
+#[test]
+fn changed_lines_are_replaced_by_the_lines_in_their_place() {
+    let replaced =
+        |map: &LineMap, start: u32, end: u32| map.replaced(&place("a", start, end)).map(|lines| lines.to_string());
+    let of_diff = LineMap::of_diff(&patch(&[("a", "abcdefgh", "a", "xabcDeh")]), &[]);
+    let added = |lines: &str| Snapshot::of(&patch(&[("", "", "a", lines)]));
+    let between = LineMap::between(&added("abcdefgh"), &added("xabcDeh"));
+    for map in [of_diff, between] {
+        assert_eq!(replaced(&map, 4, 4).as_deref(), Some("5"));
+        assert_eq!(replaced(&map, 3, 5).as_deref(), Some("4-6"));
+        // Lines 6 and 7 were removed and nothing replaces them.
+        assert_eq!(replaced(&map, 6, 7), None);
+    }
+    assert_eq!(replaced(&LineMap::unchanged(), 4, 4), None);
+}

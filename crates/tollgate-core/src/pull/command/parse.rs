@@ -10,9 +10,19 @@ pub(super) fn command(words: &str) -> Command {
     let (first, rest) = split_word(words);
     match first.to_ascii_lowercase().as_str() {
         "dismiss" => {
+            let (rest, in_front) = without_everywhere(rest);
             let (finding, reason) = finding_in_front(rest);
-            Command::Dismiss { finding, reason: kept(reason, MAX_REASON) }
+            let (reason, behind) = without_everywhere(reason);
+            Command::Dismiss { finding, reason: kept(reason, MAX_REASON), everywhere: in_front || behind }
         }
+        "confirm" => match finding_in_front(rest) {
+            (finding, rest) if is_polite(rest) => Command::Confirm { finding },
+            _ => unknown(words),
+        },
+        "reject" => match finding_in_front(rest) {
+            (finding, rest) if is_polite(rest) => Command::Reject { finding },
+            _ => unknown(words),
+        },
         "explain" => match finding_in_front(rest) {
             (finding, rest) if is_polite(rest) => Command::Explain { finding },
             _ => unknown(words),
@@ -23,6 +33,19 @@ pub(super) fn command(words: &str) -> Command {
 
 fn unknown(words: &str) -> Command {
     Command::Unknown { words: kept(words, MAX_WORDS) }
+}
+
+/// The text without the word `--everywhere` at its beginning or end, and whether it was there.
+fn without_everywhere(words: &str) -> (&str, bool) {
+    let is_word = |rest: &str| rest.is_empty() || rest.starts_with(char::is_whitespace);
+    if let Some(rest) = words.strip_prefix("--everywhere").filter(|rest| is_word(rest)) {
+        return (rest.trim_start(), true);
+    }
+    let front = words.trim_end().strip_suffix("--everywhere");
+    match front.filter(|front| front.ends_with(char::is_whitespace)) {
+        Some(front) => (front.trim_end(), true),
+        None => (words, false),
+    }
 }
 
 /// A command without arguments.
@@ -53,6 +76,9 @@ fn bare(word: &str) -> &str {
 fn finding_in_front(words: &str) -> (Option<String>, &str) {
     let (first, rest) = split_word(words);
     match id(first.trim_matches(['`', '[', ']', '(', ')', ':', ',', '.'])) {
+        Some(id) if rest.trim_start_matches([':', ' ']).starts_with("--everywhere") => {
+            (Some(id), rest.trim_start_matches([':', ' ']))
+        }
         Some(id) => (Some(id), rest.trim_start_matches([':', '-', ' ']).trim_start()),
         None => (None, words),
     }

@@ -12,9 +12,12 @@ fn shown(command: Option<Command>) -> String {
         Some(Command::Pause) => "pause".to_owned(),
         Some(Command::Resume) => "resume".to_owned(),
         Some(Command::Help) => "help".to_owned(),
-        Some(Command::Dismiss { finding, reason }) => {
-            format!("dismiss {}: {reason}", finding.as_deref().unwrap_or("this"))
+        Some(Command::Dismiss { finding, reason, everywhere }) => {
+            let scope = if everywhere { " everywhere" } else { "" };
+            format!("dismiss {}{scope}: {reason}", finding.as_deref().unwrap_or("this"))
         }
+        Some(Command::Confirm { finding }) => format!("confirm {}", finding.as_deref().unwrap_or("this")),
+        Some(Command::Reject { finding }) => format!("reject {}", finding.as_deref().unwrap_or("this")),
         Some(Command::Explain { finding }) => format!("explain {}", finding.as_deref().unwrap_or("this")),
         Some(Command::Unknown { words }) => format!("unknown: {words}"),
     }
@@ -35,6 +38,24 @@ fn commands_are_parsed() {
     check("@tollgate explain F003", "explain F003");
     check("@tollgate explain", "explain this");
     check("@tollgate dismiss F003 the input is a constant", "dismiss F003: the input is a constant");
+}
+
+#[test]
+fn a_dismissal_is_for_the_repository_when_it_says_everywhere() {
+    check("@tollgate dismiss F003 --everywhere a fixture", "dismiss F003 everywhere: a fixture");
+    check("@tollgate dismiss --everywhere F003 a fixture", "dismiss F003 everywhere: a fixture");
+    check("@tollgate dismiss F003 a fixture --everywhere", "dismiss F003 everywhere: a fixture");
+    check("@tollgate dismiss F003 --everywhere", "dismiss F003 everywhere: ");
+    check("@tollgate dismiss F003 not --everywhere-ish", "dismiss F003: not --everywhere-ish");
+    check("@tollgate dismiss F003 it is used everywhere", "dismiss F003: it is used everywhere");
+}
+
+#[test]
+fn proposals_are_confirmed_and_rejected_by_finding() {
+    check("@tollgate confirm F003", "confirm F003");
+    check("@tollgate confirm please", "confirm this");
+    check("@tollgate reject `f3`.", "reject F003");
+    check("@tollgate confirm that this works", "unknown: confirm that this works");
 }
 
 #[test]

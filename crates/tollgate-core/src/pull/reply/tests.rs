@@ -16,7 +16,9 @@ fn help_lists_the_commands() {
     | `@tollgate full review` | review the whole change again |
     | `@tollgate pause` | stop reviewing pushes until `resume` |
     | `@tollgate resume` | review every push again |
-    | `@tollgate dismiss <id> <reason>` | dismiss a finding; omit the id in its thread |
+    | `@tollgate dismiss <id> <reason>` | dismiss a finding here, or `--everywhere` in the repository; omit the id in its thread |
+    | `@tollgate confirm <id>` | confirm a dismissal that an agent proposed |
+    | `@tollgate reject <id>` | reject a dismissal that an agent proposed |
     | `@tollgate explain <id>` | explain a finding; omit the id in its thread |
     | `@tollgate help` | show this list |
 
@@ -168,6 +170,10 @@ fn hostile_text_in_replies_is_inert() {
         for reply in [
             explain(&TO, &finding, Some(text)),
             dismissed(&TO, &finding, text),
+            dismissed_everywhere(&TO, &finding, text),
+            proposed(&TO, &finding, text),
+            rejected(&TO, &finding),
+            no_proposal(&TO, &finding),
             needs_reason(&TO, &finding),
             no_such_finding(&TO, Some(text), &[finding.clone(), finding.clone()]),
             unknown(&TO, text),
@@ -187,6 +193,7 @@ proptest! {
         let finding = hostile::saying(&text, "a.js:3");
         assert_harmless(&explain(&TO, &finding, Some(&text)));
         assert_harmless(&dismissed(&TO, &finding, &text));
+        assert_harmless(&proposed(&TO, &finding, &text));
         assert_harmless(&unknown(&TO, &text));
     }
 }

@@ -1,5 +1,7 @@
 //! The check run of a review: conclusion, output and annotations.
 
+use std::collections::HashSet;
+
 use crate::comment::Label;
 use crate::finding::{Finding, Severity, Side};
 use crate::gate::Gate;
@@ -7,10 +9,11 @@ use crate::markdown::escape::{inert, shown};
 use crate::pull::anchor::{self, AnchorIndex};
 use crate::pull::check_run::{Annotation, AnnotationLevel, CheckOutput, Conclusion};
 use crate::pull::link;
-use crate::pull::surface::SurfaceInput;
+use crate::pull::surface::{SurfaceInput, keyed};
+use crate::report::head_state::HeadState;
+use crate::report::summary::details;
 use crate::report::summary::draft::Draft;
-use crate::report::summary::phrases::{counts, plural};
-use crate::report::summary::{details, first_review};
+use crate::report::summary::phrases::plural;
 use crate::review::Review;
 
 /// The most annotations of one check: they are sent in batches of 50, and the forge rate limits to 80 requests a minute.
@@ -25,59 +28,42 @@ const MAX_LINE: u32 = i32::MAX as u32;
 
 /// Decides the conclusion of a check.
 ///
-/// It passes only when the gate is open and the coverage is complete.
+/// It passes only when the gate is open, and the review is complete and tells its coverage.
 #[must_use]
-pub fn conclusion(gate: Gate, review: &Review) -> Conclusion {
-    let is_complete = review.coverage.as_ref().is_some_and(crate::coverage::Coverage::is_complete);
-    match gate {
+pub fn conclusion(state: &HeadState, review: &Review) -> Conclusion {
+    let is_complete = review.coverage.is_some() && review.is_complete();
+    match state.gate() {
         Gate::Open if is_complete => Conclusion::Success,
         Gate::Closed => Conclusion::Failure,
         Gate::Open | Gate::Partial | Gate::Skipped => Conclusion::ActionRequired,
     }
 }
 
-/// Writes the output of the check.
-pub(super) fn text(input: &SurfaceInput<'_>, places: &AnchorIndex<'_>) -> CheckOutput {
-    let (annotations, n_left_out) = annotations(input, places);
-    CheckOutput { title: title(input), summary: summary(input, n_left_out), annotations }
+/// Writes the output of the check; `commented` are the keys of findings that get an inline comment now.
+pub(super) fn text(input: &SurfaceInput<'_>, places: &AnchorIndex<'_>, commented: &HashSet<&str>) -> CheckOutput {
+    let (annotations, n_left_out) = annotations(input, places, commented);
+    let title = inert(&shown(&input.state.plain(), MAX_TITLE), MAX_TITLE);
+    CheckOutput { title, summary: summary(input, n_left_out), annotations }
 }
 
 fn remarks(review: &Review) -> impl Iterator<Item = &Finding> {
     review.findings.iter().filter(|finding| finding.severity != Severity::Praise)
 }
 
-/// `2 blocking findings`.
-fn title(input: &SurfaceInput<'_>) -> String {
-    let n_remarks = remarks(input.review).count() as u64;
-    let n_blocking = remarks(input.review).filter(|finding| finding.severity.blocks()).count() as u64;
-    let partly = if input.review.is_complete() { "" } else { "; review incomplete" };
-    match (conclusion(input.gate, input.review), n_blocking, n_remarks) {
-        (Conclusion::Failure, 0, _) => format!("{}, gate closed{partly}", plural(n_remarks, "finding")),
-        (Conclusion::Failure, ..) => format!("{}{partly}", plural(n_blocking, "blocking finding")),
-        (Conclusion::ActionRequired | Conclusion::Neutral, ..) => "Review incomplete".to_owned(),
-        (Conclusion::Success, 0, 0) => "No findings".to_owned(),
-        (Conclusion::Success, 0, _) => format!("{}, none blocking", plural(n_remarks, "finding")),
-        (Conclusion::Success, ..) => {
-            format!("{}, allowed by configuration", plural(n_blocking, "blocking finding"))
-        }
-    }
-}
-
 fn summary(input: &SurfaceInput<'_>, n_left_out: usize) -> String {
     let review = input.review;
     let mut draft = Draft::default();
-    draft.push(format!("{}\n\n", first_review::verdict(review)));
+    draft.push(format!("{}\n\n", input.state.markdown()));
     draft.push(format!("- Commit: {} against {}\n", input.head.short(), review.base.short()));
-    let counts = counts(review.findings.iter().map(|finding| finding.severity));
-    let counts = counts.map(|(label, n)| format!("{n} {}", label.heading().to_lowercase()));
-    draft.push(format!("- Findings: {}\n", counts.join(", ")));
+    draft.push(format!("- Findings: {}\n", input.state.counts().in_words()));
     match &review.coverage {
         Some(coverage) => details::covered(&mut draft, coverage),
         None => draft.push("- Coverage: unknown\n"),
     }
+    details::unsettled(&mut draft, review);
     if n_left_out > 0 {
         let said = plural(n_left_out as u64, "finding");
-        draft.push(format!("- Without an annotation: {said}, kept in the stored review\n"));
+        draft.push(format!("- Without a comment or an annotation: {said}, kept in the stored review\n"));
     }
     if let Some(url) = input.details_url {
         draft.push(format!("- {}\n", link::link("Full review", url)));
@@ -95,9 +81,17 @@ pub(super) fn shows<'a>(
     remarks(review).count() <= MAX_ANNOTATIONS && findings.all(|finding| anchor(finding, places).is_some())
 }
 
-/// The annotations, the worst first, and the number of findings without one.
-fn annotations(input: &SurfaceInput<'_>, places: &AnchorIndex<'_>) -> (Vec<Annotation>, usize) {
-    let mut findings: Vec<&Finding> = remarks(input.review).collect();
+/// The annotations of findings without an inline comment, the worst first, and the number of those without one.
+fn annotations(
+    input: &SurfaceInput<'_>,
+    places: &AnchorIndex<'_>,
+    commented: &HashSet<&str>,
+) -> (Vec<Annotation>, usize) {
+    let has_comment = |key: &str| commented.contains(key) || input.known.contains(key);
+    let mut findings: Vec<&Finding> = keyed(input)
+        .filter(|keyed| keyed.finding.severity != Severity::Praise && !has_comment(&keyed.key.to_string()))
+        .map(|keyed| keyed.finding)
+        .collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let n_findings = findings.len();
     let annotations = findings.into_iter().filter_map(|finding| annotation(finding, places));
@@ -127,7 +121,7 @@ fn annotation(finding: &Finding, places: &AnchorIndex<'_>) -> Option<Annotation>
     let location = &finding.location;
     let (path, start_line, end_line) = anchor(finding, places)?;
     let label = Label::of(finding.severity)?;
-    let title = shown(&format!("{}: {}", label.heading(), finding.summary), MAX_TITLE);
+    let title = shown(&format!("{}: {} ({})", label.heading(), finding.summary, finding.id), MAX_TITLE);
     let mut message = finding.reason.clone().unwrap_or_default();
     if message.trim().is_empty() {
         message = finding.summary.to_string();

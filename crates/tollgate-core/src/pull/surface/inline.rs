@@ -9,7 +9,7 @@
 //! parse(input)
 //! ```
 //!
-//! <sub>`js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
+//! <sub>F001 · `js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
 //!
 //! <!-- tollgate:finding fp-0123456789abcdef-01234567 -->
 //! ````
@@ -108,9 +108,13 @@ impl<'a> Writer<'a> {
 
     fn footer(&self, finding: &Finding) -> String {
         let rule = finding.origin.rule.as_deref().map(|rule| shown(rule, 100)).filter(|rule| !rule.is_empty());
-        let rule = rule.map_or_else(String::new, |rule| format!("{} · ", code_span(&rule)));
-        let dismiss = code_span(&format!("@{} dismiss", self.input.mention));
-        format!("<sub>{rule}false positive? reply {dismiss} with a reason</sub>")
+        let dismiss = self.input.mention.map(|mention| code_span(&format!("@{mention} dismiss")));
+        let parts = [
+            Some(finding.id.to_string()),
+            rule.map(|rule| code_span(&rule)),
+            dismiss.map(|dismiss| format!("false positive? reply {dismiss} with a reason")),
+        ];
+        format!("<sub>{}</sub>", parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
     }
 }
 

@@ -27,8 +27,9 @@ pub(super) fn body(input: &SurfaceInput<'_>, parts: &Parts<'_>, places: &AnchorI
         list(&mut draft, input, &parts.more, places);
         draft.push("\n</details>\n");
     }
-    if !parts.nowhere.is_empty() || !parts.more.is_empty() {
-        let dismiss = code_span(&format!("@{} dismiss", input.mention));
+    let is_listing = !parts.nowhere.is_empty() || !parts.more.is_empty();
+    if let Some(mention) = input.mention.filter(|_| is_listing) {
+        let dismiss = code_span(&format!("@{mention} dismiss"));
         draft.push(format!("\n<sub>false positive? write {dismiss} with the id and a reason</sub>\n"));
     }
     draft.finish(MAX_LEN)

@@ -7,6 +7,7 @@ use super::*;
 use crate::comment::MAX_CHARS;
 use crate::coverage::HunkStatus;
 use crate::finding::{Fix, Summary};
+use crate::gate::Gate;
 use crate::pull::check_run::AnnotationLevel;
 use crate::pull::hostile::{self, HOST, assert_harmless, assert_inert};
 use crate::pull::inline_comment::LineSpan;
@@ -47,6 +48,7 @@ struct Seen {
     summary: Option<&'static str>,
     mode: Mode,
     auto_approve: bool,
+    mention: Option<&'static str>,
     diff: &'static str,
 }
 
@@ -61,6 +63,7 @@ fn of(findings: Vec<Finding>) -> Seen {
         summary: None,
         mode: Mode::Standard,
         auto_approve: false,
+        mention: Some("tollgate"),
         diff: DIFF,
     }
 }
@@ -69,11 +72,11 @@ impl Seen {
     fn surface(&self) -> Surface {
         surface(&SurfaceInput {
             bot: "Kodiai",
-            mention: "tollgate",
+            mention: self.mention,
             head: &head(),
             review: &self.review,
             files: &files(self.diff),
-            gate: self.gate,
+            state: &HeadState::of(&self.review, self.gate, None),
             summary: self.summary,
             new: self.new.as_deref(),
             known: &self.known,
@@ -109,10 +112,20 @@ fn a_comment_has_title_reason_and_suggestion() {
       parse(input);
     ```
 
-    <sub>`js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
+    <sub>F001 · `js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
 
     <!-- tollgate:finding fp-83d88a0013f5ee09-f4864fa2 -->
     ");
+}
+
+#[test]
+fn bot_commands_are_offered_only_where_a_server_answers_them() {
+    let mut seen = of(vec![finding("a.js:3", "High", "x"), finding("other.js:7", "High", "x")]);
+    let all = |seen: &Seen| bodies(&seen.surface()).concat();
+    assert_eq!(all(&seen).matches("@tollgate dismiss").count(), 2);
+    seen.mention = None;
+    assert!(!all(&seen).contains("dismiss"), "{}", all(&seen));
+    assert!(seen.inline()[0].body.contains("<sub>F001 · `js-eval`</sub>"));
 }
 
 #[test]
@@ -131,7 +144,7 @@ fn a_finding_outside_the_diff_is_anchored_nearby_with_its_location() {
      eval(input)
      ```
 
-    <sub>`js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
+    <sub>F001 · `js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
 
     <!-- tollgate:finding fp-83d88a0013f5ee09-a3de70ae -->
     ");
@@ -176,7 +189,8 @@ fn findings_with_a_comment_are_not_commented_again() {
     assert_eq!(inline[0].at.map(|span| span.line), Some(4));
     seen.known.insert(inline[0].key.clone());
     assert_eq!(seen.surface().review, None);
-    assert_eq!(seen.surface().check.1.annotations.len(), 2);
+    // The first finding has neither a comment nor a new one.
+    assert_eq!(seen.surface().check.1.annotations.len(), 1);
 }
 
 #[test]
@@ -322,7 +336,7 @@ fn findings_over_the_size_limit_are_counted() {
     let more = format!("- and {} more, partly in the check\n", 3000 - n_listed);
     assert!(body.contains(&more), "{n_listed}");
     assert_eq!(surface.check.1.annotations.len(), 2000);
-    assert!(surface.check.1.summary.contains("- Without an annotation: 1000 findings, "));
+    assert!(surface.check.1.summary.contains("- Without a comment or an annotation: 1000 findings, "));
 }
 
 #[test]
@@ -339,12 +353,14 @@ fn a_clean_review_is_silent_and_replaces_an_old_summary() {
     let surface = of(Vec::new()).surface();
     assert_eq!((surface.summary, surface.review), (None, None));
     assert_snapshot!(surface.settled.unwrap(), @"
-    :green_circle: No open findings at aaaaaaa.
+    :green_circle: **Approve** -- no findings
+
+    Reviewed at aaaaaaa: no open findings.
 
     <!-- tollgate:summary head=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa -->
     ");
     assert_eq!(surface.check.0, Conclusion::Success);
-    assert_eq!(surface.check.1.title, "No findings");
+    assert_eq!(surface.check.1.title, "Approve -- no findings");
 }
 
 #[test]
@@ -385,17 +401,29 @@ fn the_check_has_verdict_counts_and_coverage() {
     seen.review.coverage.as_mut().unwrap().hunks.push(covered("b.js", not_reviewed));
     let (conclusion, text) = seen.surface().check;
     assert_eq!(conclusion, Conclusion::Failure);
-    assert_eq!(text.title, "1 blocking finding; review incomplete");
+    let line = "1 major finding must be fixed before merging; also 1 medium and 1 minor finding; 1 of 2 hunks was not reviewed";
+    assert_eq!(text.title, format!("Needs changes -- {line}"));
     assert_snapshot!(text.summary, @"
     :yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging; also 1 medium and 1 minor finding; 1 of 2 hunks was not reviewed
 
     - Commit: aaaaaaa against bbbbbbb
     - Findings: 0 critical, 1 major, 1 medium, 1 minor
-    - Coverage: 1 of 2 hunks reviewed, 0 skipped by a rule, 1 not reviewed
+    - Coverage: 1 of 2 hunks reviewed, 1 not reviewed
       - not reviewed: b.js (1-9): the budget is spent
-    - Without an annotation: 1 finding, kept in the stored review
     - [Full review](https://host.example/reviews/1)
     ");
+    // Each of them has a comment.
+    assert_eq!(text.annotations, []);
+}
+
+#[test]
+fn findings_without_an_inline_comment_have_annotations() {
+    let mut seen = of(vec![
+        finding("a.js:3-9", "High", "x"),
+        finding("a.js:3:LEFT", "Medium", "x"),
+        finding("x.js:1", "Low", "x"),
+    ]);
+    seen.new = Some(Vec::new());
     let shown = |annotation: &crate::pull::check_run::Annotation| {
         let lines = format!("{}-{}", annotation.start_line, annotation.end_line);
         format!(
@@ -406,28 +434,37 @@ fn the_check_has_verdict_counts_and_coverage() {
             annotation.message
         )
     };
-    assert_snapshot!(text.annotations.iter().map(shown).collect::<Vec<_>>().join("\n"), @"
-    a.js:3-9 failure Major: Input is run as code: Whoever sends the request runs what they like.
+    let all = |seen: &Seen| seen.surface().check.1.annotations.iter().map(shown).collect::<Vec<_>>().join("\n");
+    assert_snapshot!(all(&seen), @"
+    a.js:3-9 failure Major: Input is run as code (F001): Whoever sends the request runs what they like.
     [js-eval]
-    a.js:2-2 warning Medium: Input is run as code: Whoever sends the request runs what they like.
+    a.js:2-2 warning Medium: Input is run as code (F002): Whoever sends the request runs what they like.
     (removed, was line 3)
     [js-eval]
+    x.js:1-1 notice Minor: Input is run as code (F003): Whoever sends the request runs what they like.
+    [js-eval]
     ");
+    seen.new = None;
+    assert_eq!(seen.inline().len(), 2);
+    assert_eq!(all(&seen).lines().next().unwrap().split(' ').next(), Some("x.js:1-1"));
 }
 
 #[test]
 fn the_title_of_a_check_names_what_matters_most() {
     let title = |seen: &Seen| seen.surface().check.1.title;
     let mut seen = of(vec![finding("a.js:3", "Low", "x"), finding("a.js:4", "Praise", "x")]);
-    assert_eq!(title(&seen), "1 finding, none blocking");
+    assert_eq!(title(&seen), "Approve with notes -- 1 minor finding, none blocking");
     seen.gate = Gate::Closed;
-    assert_eq!(title(&seen), "1 finding, gate closed");
+    assert_eq!(title(&seen), "Needs changes -- 1 minor finding must be fixed before merging");
     seen.gate = Gate::Partial;
-    assert_eq!(title(&seen), "Review incomplete");
+    assert_eq!(
+        title(&seen),
+        "Partly reviewed -- 1 minor finding so far, none blocking; the review is incomplete, so this is not an approval"
+    );
     let mut seen = of(vec![finding("a.js:3", "High", "x"), finding("a.js:4", "Critical", "x")]);
-    assert_eq!(title(&seen), "2 blocking findings");
+    assert_eq!(title(&seen), "Block -- 1 critical and 1 major finding must be fixed before merging");
     seen.gate = Gate::Open;
-    assert_eq!(title(&seen), "2 blocking findings, allowed by configuration");
+    assert_eq!(title(&seen), "Block -- 1 critical and 1 major finding, which the configured gate lets pass");
 }
 
 #[test]
@@ -435,7 +472,8 @@ fn a_check_passes_only_with_an_open_gate_and_full_coverage() {
     let missing = || HunkStatus::NotReviewed("x".to_owned());
     for (status, gate, expected) in [
         (Some(HunkStatus::Reviewed), Gate::Open, Conclusion::Success),
-        (Some(HunkStatus::Skipped("x".to_owned())), Gate::Open, Conclusion::Success),
+        (Some(HunkStatus::unchanged_since(&crate::sha::Sha::null())), Gate::Open, Conclusion::Success),
+        (Some(HunkStatus::Skipped("x".to_owned())), Gate::Open, Conclusion::ActionRequired),
         (Some(missing()), Gate::Open, Conclusion::ActionRequired),
         (None, Gate::Open, Conclusion::ActionRequired),
         (Some(HunkStatus::Reviewed), Gate::Closed, Conclusion::Failure),
@@ -451,7 +489,7 @@ fn a_check_passes_only_with_an_open_gate_and_full_coverage() {
         let mut review = review(Vec::new());
         let hunks = status.clone().map(|status| vec![covered("a.js", status)]);
         review.coverage = hunks.map(|hunks| crate::coverage::Coverage { hunks });
-        assert_eq!(conclusion(gate, &review), expected, "{status:?} {gate:?}");
+        assert_eq!(conclusion(&HeadState::of(&review, gate, None), &review), expected, "{status:?} {gate:?}");
     }
 }
 
@@ -496,7 +534,7 @@ fn an_approval_has_only_its_marker() {
 #[test]
 fn annotations_have_levels_by_severity() {
     let levels = ["Critical", "High", "Medium", "Low", "Nit"]
-        .map(|severity| of(vec![finding("a.js:3", severity, "x")]).surface().check.1.annotations[0].level);
+        .map(|severity| of(vec![finding("x.js:3", severity, "x")]).surface().check.1.annotations[0].level);
     assert_eq!(
         levels,
         [

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use crate::diff::{FileDiff, Hunk, LineKind};
+use crate::diff::rows::{DiffBody, DiffLines};
+use crate::diff::{FileDiff, Line, LineKind};
 use crate::finding::{Finding, LineRange, Severity, Side};
 use crate::html::escape;
 use crate::path::{FilePath, RepoPath};
 use crate::report::html::prose::code;
 use crate::visible;
-use crate::word_diff::changed_words;
 
 /// Lines around a finding that are always shown.
 const CONTEXT: usize = 12;
@@ -36,17 +36,6 @@ pub(super) struct FileView<'a> {
     placed: BTreeMap<(usize, usize), Vec<&'a Finding>>,
     /// The findings outside its hunks.
     pub(super) elsewhere: Vec<&'a Finding>,
-}
-
-/// A rendered line.
-struct Row<'a> {
-    kind: LineKind,
-    old: Option<u32>,
-    new: Option<u32>,
-    text: String,
-    newline: bool,
-    marked: Option<String>,
-    raw: &'a [u8],
 }
 
 impl<'a> FileView<'a> {
@@ -82,79 +71,79 @@ impl<'a> FileView<'a> {
 
     /// Renders all hunks; `card` renders a finding.
     pub(super) fn hunks(&self, budget: &mut Budget, card: &dyn Fn(&Finding, &FileDiff) -> String) -> String {
-        let endings = mixed_endings(self.file);
+        let body = DiffBody::new(self.file, None);
         let mut html = String::new();
-        for (index, hunk) in self.file.hunks.iter().enumerate() {
-            let here: BTreeMap<usize, &Vec<&Finding>> =
-                self.placed.range((index, 0)..(index + 1, 0)).map(|((_, line), list)| (*line, list)).collect();
-            let n_lines = self.file.lines(hunk).count();
-            if n_lines > budget.left && here.is_empty() {
-                budget.n_cut += n_lines;
-                html.push_str(&format!("<p class=\"cut\">{} not shown</p>\n", lines_in_words(n_lines)));
+        for (index, lines) in body.lines.hunks.iter().enumerate() {
+            let here: BTreeMap<usize, &Vec<&Finding>> = self
+                .placed
+                .range((index, 0)..(index + 1, 0))
+                .map(|((_, line), list)| (lines.start + line, list))
+                .collect();
+            if lines.len() > budget.left && here.is_empty() {
+                html.push_str(&budget.cut(lines.len()));
                 continue;
             }
-            html.push_str(&self.hunk(hunk, &here, endings, budget, card));
+            html.push_str(&self.hunk(&body, index, &here, budget, card));
         }
         html
     }
 
     fn hunk(
         &self,
-        hunk: &Hunk,
+        body: &DiffBody<'_>,
+        index: usize,
         here: &BTreeMap<usize, &Vec<&Finding>>,
-        endings: bool,
         budget: &mut Budget,
         card: &dyn Fn(&Finding, &FileDiff) -> String,
     ) -> String {
-        let rows = rows(self.file, hunk, endings);
+        let (hunk, lines) = (&self.file.hunks[index], body.lines.hunks[index].clone());
         let hits: Vec<&Finding> = here.values().flat_map(|list| list.iter().copied()).collect();
-        let section = String::from_utf8_lossy(self.file.section(hunk));
         let head = format!(
             "@@ -{},{} +{},{} @@ {}",
             hunk.old_start,
             hunk.old_len,
             hunk.new_start,
             hunk.new_len,
-            escape(&section)
+            escape(&body.section(index))
         );
-        let shown = shown_lines(rows.len(), here);
-        let mut body = String::new();
-        let mut index = 0;
-        while index < rows.len() {
-            let end = (index..rows.len()).find(|line| shown[*line] != shown[index]).unwrap_or(rows.len());
-            if !shown[index] && end - index > budget.left {
-                budget.n_cut += end - index;
-                body.push_str(&format!("<p class=\"cut\">{} not shown</p>\n", lines_in_words(end - index)));
-                index = end;
+        let mut html = String::new();
+        for (range, is_shown) in runs(&lines, &shown_lines(&lines, here)) {
+            let n_lines = range.len();
+            if !is_shown && n_lines > budget.left {
+                html.push_str(&budget.cut(n_lines));
                 continue;
             }
-            budget.left = budget.left.saturating_sub(end - index);
-            let lines: String = (index..end)
+            budget.left = budget.left.saturating_sub(n_lines);
+            let rows: String = range
                 .map(|line| {
-                    let mut html = row(&rows[line], hits.iter().any(|finding| is_hit(&rows[line], finding)));
+                    let is_hit = hits.iter().any(|finding| is_at(&body.lines.lines[line].line, finding));
                     let cards = here.get(&line).into_iter().flat_map(|list| list.iter());
-                    cards.for_each(|finding| html.push_str(&card(finding, self.file)));
-                    html
+                    row(&body.lines, line, is_hit) + &cards.map(|finding| card(finding, self.file)).collect::<String>()
                 })
                 .collect();
-            if shown[index] {
-                body.push_str(&lines);
+            if is_shown {
+                html.push_str(&rows);
             } else {
-                let words = lines_in_words(end - index);
-                body.push_str(&format!(
-                    "<details class=\"gap\"><summary>{words} folded</summary>\n{lines}</details>\n"
-                ));
+                let words = lines_in_words(n_lines);
+                html.push_str(&format!("<details class=\"gap\"><summary>{words} folded</summary>\n{rows}</details>\n"));
             }
-            index = end;
         }
         if here.is_empty() && self.has_findings() {
-            let words = lines_in_words(rows.len());
+            let words = lines_in_words(lines.len());
             return format!(
                 "<details class=\"hunk\"><summary class=\"hunk-head\">{head} <span>{words}, no findings</span>\
-                 </summary>\n{body}</details>\n"
+                 </summary>\n{html}</details>\n"
             );
         }
-        format!("<div class=\"hunk\"><p class=\"hunk-head\">{head}</p>\n{body}</div>\n")
+        format!("<div class=\"hunk\"><p class=\"hunk-head\">{head}</p>\n{html}</div>\n")
+    }
+}
+
+impl Budget {
+    /// Notes lines that are not shown.
+    fn cut(&mut self, n_lines: usize) -> String {
+        self.n_cut += n_lines;
+        format!("<p class=\"cut\">{} not shown</p>\n", lines_in_words(n_lines))
     }
 }
 
@@ -162,8 +151,7 @@ impl<'a> FileView<'a> {
 pub(super) fn lines_after(file: &FileDiff, side: Side, range: LineRange) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for line in file.hunks.iter().flat_map(|hunk| file.lines(hunk)) {
-        let number = if side == Side::Left { line.old } else { line.new };
-        if number.is_some_and(|number| range.contains(number)) {
+        if number(&line, side).is_some_and(|number| range.contains(number)) {
             found.push(String::from_utf8_lossy(line.text).trim_end_matches('\r').to_owned());
         }
     }
@@ -173,20 +161,11 @@ pub(super) fn lines_after(file: &FileDiff, side: Side, range: LineRange) -> Opti
 
 /// A small diff from lines to a replacement.
 pub(super) fn small(old: &[String], new: &[&str]) -> String {
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    let plain = |kind, text: &str| Row {
-        kind,
-        old: None,
-        new: None,
-        text: text.to_owned(),
-        newline: true,
-        marked: None,
-        raw: &[],
-    };
-    rows.extend(old.iter().map(|line| plain(LineKind::Removed, line)));
-    rows.extend(new.iter().map(|line| plain(LineKind::Added, line)));
-    mark_words(&mut rows);
-    rows.iter().map(|line| row(line, false)).collect()
+    let line = |kind, text| Line { kind, old: None, new: None, text, newline: true };
+    let removed = old.iter().map(|text| line(LineKind::Removed, text.as_bytes()));
+    let added = new.iter().map(|text| line(LineKind::Added, text.as_bytes()));
+    let lines = DiffLines::new([removed.chain(added)]);
+    (0..lines.lines.len()).map(|index| row(&lines, index, false)).collect()
 }
 
 /// `1 line`, `20,000 lines`.
@@ -210,12 +189,10 @@ fn paths(file: &FileDiff) -> Vec<(FilePath, Side)> {
 
 /// The hunk and the line of a finding: its last line in the diff.
 fn line_of(file: &FileDiff, finding: &Finding) -> Option<(usize, usize)> {
-    let (lines, side) = (finding.location.lines, finding.location.side);
     let mut found = None;
     for (hunk_index, hunk) in file.hunks.iter().enumerate() {
         for (line_index, line) in file.lines(hunk).enumerate() {
-            let number = if side == Side::Left { line.old } else { line.new };
-            if number.is_some_and(|number| lines.contains(number)) {
+            if is_at(&line, finding) {
                 found = Some((hunk_index, line_index));
             }
         }
@@ -223,70 +200,40 @@ fn line_of(file: &FileDiff, finding: &Finding) -> Option<(usize, usize)> {
     found
 }
 
-fn is_hit(row: &Row<'_>, finding: &Finding) -> bool {
-    let number = if finding.location.side == Side::Left { row.old } else { row.new };
-    number.is_some_and(|number| finding.location.lines.contains(number))
+/// The number of a line on a side.
+fn number(line: &Line<'_>, side: Side) -> Option<u32> {
+    if side == Side::Left { line.old } else { line.new }
+}
+
+/// True when a finding is about a line.
+fn is_at(line: &Line<'_>, finding: &Finding) -> bool {
+    number(line, finding.location.side).is_some_and(|number| finding.location.lines.contains(number))
 }
 
 /// The visible lines of a hunk: all, or those near a finding.
-fn shown_lines(n_rows: usize, here: &BTreeMap<usize, &Vec<&Finding>>) -> Vec<bool> {
-    if here.is_empty() {
-        return vec![true; n_rows];
-    }
-    let mut shown = vec![false; n_rows];
-    for line in here.keys() {
-        let range = line.saturating_sub(CONTEXT)..(line + CONTEXT + 1).min(n_rows);
+fn shown_lines(lines: &Range<usize>, here: &BTreeMap<usize, &Vec<&Finding>>) -> Vec<bool> {
+    let mut shown = vec![here.is_empty(); lines.len()];
+    for line in here.keys().map(|line| line - lines.start) {
+        let range = line.saturating_sub(CONTEXT)..(line + CONTEXT + 1).min(lines.len());
         shown[range].fill(true);
     }
-    let mut index = 0;
-    while index < n_rows {
-        let end = (index..n_rows).find(|line| shown[*line] != shown[index]).unwrap_or(n_rows);
-        if !shown[index] && end - index < MIN_FOLD {
-            shown[index..end].fill(true);
+    for (range, is_shown) in runs(&(0..lines.len()), &shown.clone()) {
+        if !is_shown && range.len() < MIN_FOLD {
+            shown[range].fill(true);
         }
-        index = end;
     }
     shown
 }
 
-/// True when a file mixes LF and CRLF.
-fn mixed_endings(file: &FileDiff) -> bool {
-    let mut lines = file.hunks.iter().flat_map(|hunk| file.lines(hunk));
-    let Some(first) = lines.next().map(|line| line.text.ends_with(b"\r")) else { return false };
-    lines.any(|line| line.text.ends_with(b"\r") != first)
-}
-
-fn rows<'a>(file: &'a FileDiff, hunk: &Hunk, endings: bool) -> Vec<Row<'a>> {
-    let lines = file.lines(hunk).map(|line| {
-        let shown = if endings { line.text } else { line.text.strip_suffix(b"\r").unwrap_or(line.text) };
-        let text = String::from_utf8_lossy(shown).into_owned();
-        Row { kind: line.kind, old: line.old, new: line.new, text, newline: line.newline, marked: None, raw: line.text }
-    });
-    let mut rows: Vec<Row<'_>> = lines.collect();
-    mark_words(&mut rows);
-    rows
-}
-
-/// Marks changed words where as many lines were removed as added.
-fn mark_words(rows: &mut [Row<'_>]) {
-    let mut index = 0;
-    while index < rows.len() {
-        let removed = count(&rows[index..], LineKind::Removed);
-        let added = count(&rows[index + removed..], LineKind::Added);
-        if removed == added && removed > 0 {
-            for pair in 0..removed {
-                let (left, right) = (index + pair, index + removed + pair);
-                if rows[left].raw == rows[right].raw && !rows[left].raw.is_empty() {
-                    continue;
-                }
-                if let Some((old, new)) = changed_words(&rows[left].text, &rows[right].text) {
-                    rows[left].marked = Some(marked(&rows[left].text, &old, "del"));
-                    rows[right].marked = Some(marked(&rows[right].text, &new, "ins"));
-                }
-            }
-        }
-        index += (removed + added).max(1);
-    }
+/// The runs of lines that are shown or folded alike.
+fn runs(lines: &Range<usize>, shown: &[bool]) -> Vec<(Range<usize>, bool)> {
+    let mut start = lines.start;
+    let run = |of_run: &[bool]| {
+        let range = start..start + of_run.len();
+        start = range.end;
+        (range, of_run.first() == Some(&true))
+    };
+    shown.chunk_by(|one, other| one == other).map(run).collect()
 }
 
 /// Code of one line with its changed words in an element.
@@ -312,24 +259,25 @@ fn code_of(line: &str) -> String {
     }
 }
 
-fn count(rows: &[Row<'_>], kind: LineKind) -> usize {
-    rows.iter().take_while(|row| row.kind == kind).count()
-}
-
-fn row(row: &Row<'_>, hit: bool) -> String {
-    let (class, mark) = match row.kind {
-        LineKind::Context => ("", " "),
-        LineKind::Added => (" add", "+"),
-        LineKind::Removed => (" del", "-"),
+fn row(lines: &DiffLines<'_>, index: usize, is_hit: bool) -> String {
+    let line = &lines.lines[index].line;
+    let (class, mark, tag) = match line.kind {
+        LineKind::Context => ("", " ", "ins"),
+        LineKind::Added => (" add", "+", "ins"),
+        LineKind::Removed => (" del", "-", "del"),
     };
-    let hit = if hit { " hit" } else { "" };
+    let hit = if is_hit { " hit" } else { "" };
     let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
-    let shown = row.marked.clone().unwrap_or_else(|| code_of(&row.text));
-    let tail = if row.newline { "" } else { "<span class=\"no-newline\"> no line break at the end</span>" };
+    let text = String::from_utf8_lossy(lines.text(index));
+    let shown = match lines.changed(index) {
+        Some(changed) => marked(&text, &changed, tag),
+        None => code_of(&text),
+    };
+    let tail = if line.newline { "" } else { "<span class=\"no-newline\"> no line break at the end</span>" };
     format!(
         "<div class=\"line{class}{hit}\"><span class=\"no\">{}</span><span class=\"no\">{}</span>\
          <span class=\"mark\">{mark}</span><code>{shown}{tail}</code></div>\n",
-        number(row.old),
-        number(row.new),
+        number(line.old),
+        number(line.new),
     )
 }

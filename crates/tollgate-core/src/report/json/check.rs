@@ -28,7 +28,7 @@ use crate::report::json::check::finding::{finding, line_range, path};
 use crate::report::json::fields::{Fields, Reader, brief, strip_nul};
 use crate::report::json::v1;
 use crate::report::{Content, import};
-use crate::review::{Review, Withheld, WithheldFinding};
+use crate::review::{Doubt, DoubtKind, Review, Suppressor, Withheld, WithheldFinding};
 use crate::sha::Sha;
 use crate::verdict::Verdict;
 
@@ -75,6 +75,7 @@ fn review(reader: &mut Reader, value: Value) -> Option<Review> {
     let compared = fields.text(reader, "x_compared");
     let coverage = fields.take("x_coverage").and_then(|value| coverage(reader, &mut fields, value));
     let withheld = withheld(reader, &mut fields);
+    let doubts = doubts(reader, &mut fields);
     gate(reader, &mut fields);
 
     let files_reviewed = files_reviewed.unwrap_or_else(|| {
@@ -93,6 +94,7 @@ fn review(reader: &mut Reader, value: Value) -> Option<Review> {
         findings,
         withheld,
         coverage,
+        doubts,
         re_review_required,
         notes,
         extra,
@@ -193,7 +195,7 @@ fn check_verdict(reader: &mut Reader, review: &Review, said: Option<&str>) {
     let Some(said) = said else { return };
     let verdict = review.verdict();
     if Verdict::parse(said) != Some(verdict) {
-        let message = format!("the findings and the coverage say {}", verdict.as_str());
+        let message = format!("the findings, the coverage and the doubts say {}", verdict.as_str());
         reader.report("/verdict", "verdict", &brief(&Value::String(said.to_owned())), message);
     }
 }
@@ -271,10 +273,11 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
     let why = fields.required_text(reader, "why").unwrap_or_default();
     let (by, reason) = (fields.text(reader, "by"), fields.text(reader, "reason"));
     let known = v1::WHY.iter().position(|word| *word == why);
+    let kind = if known == Some(0) { suppressor(reader, &mut fields, by.as_deref()) } else { Suppressor::Tool };
     // With other reasons these are unknown fields.
     let voices = if known == Some(6) { voices(reader, &mut fields) } else { None };
     let why = match (known, by, reason) {
-        (Some(0), Some(by), reason) => Withheld::Suppressed { by, reason },
+        (Some(0), Some(by), reason) => Withheld::Suppressed { by, reason, kind },
         (Some(1), None, None) => Withheld::OutsideChange,
         (Some(2), None, Some(reason)) => Withheld::Unverified(reason),
         (Some(3), None, None) => Withheld::BelowFloor,
@@ -285,7 +288,7 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
             let message = format!("expected one of {} with the fields that belong to it", v1::WHY.join(", "));
             reader.report(&fields.pointer("why"), "withheld", &brief(&Value::String(why)), message);
             match known {
-                Some(0) => Withheld::Suppressed { by: by.unwrap_or_default(), reason },
+                Some(0) => Withheld::Suppressed { by: by.unwrap_or_default(), reason, kind },
                 Some(1) => Withheld::OutsideChange,
                 Some(3) => Withheld::BelowFloor,
                 Some(4) => ignored_area(reason.as_deref().unwrap_or_default()),
@@ -303,6 +306,50 @@ fn withheld_finding(reader: &mut Reader, index: usize, value: Value) -> Option<W
     finding.id = id.unwrap_or_else(|| FindingId::at(index));
     fields.close(reader);
     Some(WithheldFinding { finding, why })
+}
+
+/// The kind of a suppression; without one, as in reviews of earlier versions, its words tell it.
+fn suppressor(reader: &mut Reader, fields: &mut Fields, by: Option<&str>) -> Suppressor {
+    let Some(kind) = fields.text(reader, "kind") else { return Suppressor::of_words(by.unwrap_or_default()) };
+    match v1::KIND.iter().position(|word| *word == kind) {
+        Some(0) => Suppressor::Comment,
+        Some(1) => Suppressor::Configuration,
+        Some(2) => {
+            let (who, at) = (fields.text(reader, "who"), fields.text(reader, "at"));
+            let scope = fields.text(reader, "scope").unwrap_or_default();
+            if !v1::SCOPE.contains(&scope.as_str()) {
+                let message = format!("expected one of {}", v1::SCOPE.join(", "));
+                reader.report(&fields.pointer("scope"), "scope", &brief(&Value::String(scope.clone())), message);
+            }
+            Suppressor::Dismissal { who, at, everywhere: scope == v1::SCOPE[1] }
+        }
+        Some(_) => Suppressor::Tool,
+        None => {
+            let message = format!("expected one of {}", v1::KIND.join(", "));
+            reader.report(&fields.pointer("kind"), "kind", &brief(&Value::String(kind)), message);
+            Suppressor::of_words(by.unwrap_or_default())
+        }
+    }
+}
+
+fn doubts(reader: &mut Reader, fields: &mut Fields) -> Vec<Doubt> {
+    let list = fields.list(reader, "x_doubts").unwrap_or_default();
+    let entries = list.into_iter().enumerate();
+    entries.filter_map(|(index, value)| doubt(reader, index, value)).collect()
+}
+
+fn doubt(reader: &mut Reader, index: usize, value: Value) -> Option<Doubt> {
+    let mut fields = Fields::open(reader, format!("/x_doubts/{index}"), value)?;
+    let kind = fields.required_text(reader, "kind").unwrap_or_default();
+    let reviewer = fields.required_text(reader, "reviewer").unwrap_or_default();
+    let reason = fields.required_text(reader, "reason").unwrap_or_default();
+    let kind = DoubtKind::parse(&kind).unwrap_or_else(|| {
+        let message = format!("expected one of {}", DoubtKind::ALL.map(DoubtKind::as_str).join(", "));
+        reader.report(&fields.pointer("kind"), "doubt", &brief(&Value::String(kind)), message);
+        DoubtKind::Answer
+    });
+    fields.close(reader);
+    Some(Doubt { kind, reviewer, reason })
 }
 
 fn voices(reader: &mut Reader, fields: &mut Fields) -> Option<(usize, usize)> {

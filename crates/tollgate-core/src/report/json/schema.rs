@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::finding::{Category, Severity, Summary};
 use crate::gate::Gate;
 use crate::report::json::v1;
+use crate::review::DoubtKind;
 use crate::verdict::Verdict;
 
 /// Characters that count as white space, and NUL, for a class in a pattern.
@@ -55,6 +56,16 @@ fn refine_definitions(schema: &mut Value) {
             "WithheldFinding" => {
                 property(definition, "why", json!({ "enum": v1::WHY }));
                 property(definition, "by", text());
+                for key in ["reason", "who", "at"] {
+                    property(definition, key, text());
+                }
+                property(definition, "kind", json!({ "type": "string", "enum": v1::KIND }));
+                property(definition, "scope", json!({ "type": "string", "enum": v1::SCOPE }));
+                definition["additionalProperties"] = json!(false);
+            }
+            "Doubt" => {
+                property(definition, "kind", json!({ "enum": DoubtKind::ALL.map(DoubtKind::as_str) }));
+                property(definition, "reviewer", text());
                 property(definition, "reason", text());
                 definition["additionalProperties"] = json!(false);
             }
@@ -75,6 +86,7 @@ fn refine_review(schema: &mut Value) {
     }
     property(schema, "x_coverage", json!({}));
     optional(schema, "x_withheld");
+    optional(schema, "x_doubts");
     let blocked =
         |key: &str| json!({ "properties": { "blocking_count": { "properties": { key: { "minimum": 1 } } } } });
     schema["allOf"] = json!([
@@ -88,6 +100,10 @@ fn refine_review(schema: &mut Value) {
                 "properties": { "x_coverage": { "properties": { "complete": { "const": false } } } },
                 "required": ["x_coverage"]
             },
+            "then": { "properties": { "verdict": { "enum": ["COMMENTED", "CHANGES_REQUESTED"] } } }
+        },
+        {
+            "if": { "properties": { "x_doubts": { "minItems": 1 } }, "required": ["x_doubts"] },
             "then": { "properties": { "verdict": { "enum": ["COMMENTED", "CHANGES_REQUESTED"] } } }
         }
     ]);

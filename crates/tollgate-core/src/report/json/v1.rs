@@ -13,7 +13,7 @@ use crate::finding::{self, Category, LineRange, Side};
 use crate::fingerprint::Fingerprint;
 use crate::gate::Gate;
 use crate::report::json::{Form, Options};
-use crate::review::{self, Withheld};
+use crate::review::{self, Suppressor, Withheld};
 
 /// A finished review of a change.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -47,6 +47,9 @@ pub struct Review<'a> {
     /// Withheld findings and their reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub x_withheld: Vec<WithheldFinding<'a>>,
+    /// The answers of reviewers that the findings do not settle; with one, the gate is at best `partial`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub x_doubts: Vec<Doubt<'a>>,
     /// The decision of the gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_gate: Option<&'static str>,
@@ -169,6 +172,18 @@ pub struct WithheldFinding<'a> {
     /// The reason that was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
+    /// The kind of the suppression.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<&'static str>,
+    /// The person who dismissed the finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub who: Option<&'a str>,
+    /// When the finding was dismissed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<&'a str>,
+    /// Whether the dismissal holds for this change or for the whole repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<&'static str>,
     /// The reviewers that agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub voices: Option<usize>,
@@ -179,8 +194,19 @@ pub struct WithheldFinding<'a> {
     pub finding: Finding<'a>,
 }
 
+/// An answer of a reviewer that the findings do not settle.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Doubt<'a> {
+    /// `rejection` when the change was rejected without a verified finding, `answer` when part of the answer was lost.
+    pub kind: &'static str,
+    /// The model or agent.
+    pub reviewer: &'a str,
+    /// The reason, for people.
+    pub reason: &'a str,
+}
+
 /// Optional fields that unknown fields must not set.
-pub(super) const KNOWN: [&str; 13] = [
+pub(super) const KNOWN: [&str; 14] = [
     "reason",
     "suggestion",
     "x_rule",
@@ -194,11 +220,18 @@ pub(super) const KNOWN: [&str; 13] = [
     "x_compared",
     "x_coverage",
     "x_withheld",
+    "x_doubts",
 ];
 
 /// The names of [`Withheld`], in the order of its variants.
 pub(super) const WHY: [&str; 7] =
     ["suppressed", "outside-change", "unverified", "below-floor", "ignored-area", "held-back", "no-consensus"];
+
+/// The names of [`Suppressor`], in the order of its variants.
+pub(super) const KIND: [&str; 4] = ["comment", "configuration", "dismissal", "tool"];
+
+/// The scopes of a dismissal.
+pub(super) const SCOPE: [&str; 2] = ["change", "repository"];
 
 /// The names of [`HunkStatus`], in the order of its variants.
 pub(super) const STATE: [&str; 3] = ["reviewed", "skipped", "not_reviewed"];
@@ -225,6 +258,7 @@ impl<'a> Review<'a> {
             x_compared: review.compared.as_deref(),
             x_coverage: review.coverage.as_ref().map(Coverage::new),
             x_withheld: review.withheld.iter().map(|withheld| WithheldFinding::new(withheld, options.form)).collect(),
+            x_doubts: review.doubts.iter().map(Doubt::new).collect(),
             x_gate: options.gate.map(Gate::as_str),
         }
     }
@@ -292,7 +326,7 @@ impl<'a> Coverage<'a> {
 impl<'a> WithheldFinding<'a> {
     fn new(withheld: &'a review::WithheldFinding, form: Form) -> Self {
         let (by, reason) = match &withheld.why {
-            Withheld::Suppressed { by, reason } => (Some(by.as_str()), reason.as_deref()),
+            Withheld::Suppressed { by, reason, .. } => (Some(by.as_str()), reason.as_deref()),
             Withheld::OutsideChange | Withheld::BelowFloor | Withheld::NoConsensus { .. } => (None, None),
             Withheld::Unverified(reason) | Withheld::HeldBack(reason) => (None, Some(reason.as_str())),
             Withheld::IgnoredArea(area) => (None, Some(area.as_str())),
@@ -301,7 +335,34 @@ impl<'a> WithheldFinding<'a> {
             Withheld::NoConsensus { voices, needed } => (Some(voices), Some(needed)),
             _ => (None, None),
         };
-        Self { why: withheld.why.as_str(), by, reason, voices, needed, finding: Finding::new(&withheld.finding, form) }
+        let suppressor = match &withheld.why {
+            Withheld::Suppressed { kind, .. } => Some(kind),
+            _ => None,
+        };
+        let (who, at, scope) = match suppressor {
+            Some(Suppressor::Dismissal { who, at, everywhere }) => {
+                (who.as_deref(), at.as_deref(), Some(SCOPE[usize::from(*everywhere)]))
+            }
+            _ => (None, None, None),
+        };
+        Self {
+            why: withheld.why.as_str(),
+            by,
+            reason,
+            kind: suppressor.map(Suppressor::as_str),
+            who,
+            at,
+            scope,
+            voices,
+            needed,
+            finding: Finding::new(&withheld.finding, form),
+        }
+    }
+}
+
+impl<'a> Doubt<'a> {
+    fn new(doubt: &'a review::Doubt) -> Self {
+        Self { kind: doubt.kind.as_str(), reviewer: &doubt.reviewer, reason: &doubt.reason }
     }
 }
 

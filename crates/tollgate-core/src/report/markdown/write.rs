@@ -55,10 +55,9 @@ fn header(review: &Review) -> String {
     if review.re_review_required {
         text.push_str("**Re-review Required:** true\n");
     }
-    if let Some(coverage) = review.coverage.as_ref().filter(|coverage| !coverage.is_complete()) {
-        // For people only, the list is in the comment: a partial review must not look complete.
-        let n_missing = coverage.count().not_reviewed;
-        text.push_str(&format!("**Not Reviewed:** {n_missing} of {} hunks\n", coverage.hunks.len()));
+    for reason in review.incomplete_because() {
+        // For people only, the lists are in the comment: a partial review must not look complete.
+        text.push_str(&format!("**Incomplete:** {}\n", line(&reason)));
     }
     text
 }

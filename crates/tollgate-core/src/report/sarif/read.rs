@@ -7,7 +7,7 @@ use crate::report::import::{self, ToolFinding, decode};
 use crate::report::json::fields::Reader;
 use crate::report::json::parse;
 use crate::report::{Content, InputPosition, Read, ReadError, Strictness, shorten};
-use crate::review::{Withheld, WithheldFinding};
+use crate::review::{Suppressor, Withheld, WithheldFinding};
 
 /// Reads the results of every run. Absolute paths are made relative to `root` and to the roots in the document.
 pub fn read(bytes: &[u8], strictness: Strictness, root: Option<&str>) -> Result<Read, ReadError> {
@@ -243,7 +243,7 @@ impl<'a> Run<'a> {
         let kind = suppressions[0]["kind"].as_str().unwrap_or("external");
         let by = format!("{kind} suppression in {}", self.tool.unwrap_or("the tool"));
         let reason = suppressions[0]["justification"].as_str().map(|reason| reason.replace('\0', ""));
-        Some(Withheld::Suppressed { by: by.replace('\0', ""), reason })
+        Some(Withheld::Suppressed { by: by.replace('\0', ""), reason, kind: Suppressor::Tool })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::finding::{Category, Finding, Fix, LineRange, Severity, Side};
 use crate::fingerprint::Fingerprint;
 use crate::path::{FilePath, percent_encode};
 use crate::report::sarif::hash::line_hashes;
-use crate::review::{Review, Withheld};
+use crate::review::{Review, Suppressor, Withheld};
 
 /// The longest description that GitHub accepts.
 const MAX_DESCRIPTION: usize = 1024;
@@ -215,8 +215,8 @@ fn fixed(fix: &Fix, uri: &str) -> Value {
 
 fn suppression(why: &Withheld) -> Value {
     let (kind, justification) = match why {
-        Withheld::Suppressed { by, reason } => {
-            let kind = if by.contains("tollgate:ignore") { "inSource" } else { "external" };
+        Withheld::Suppressed { by, reason, kind } => {
+            let kind = if *kind == Suppressor::Comment { "inSource" } else { "external" };
             let said = reason.as_deref().filter(|reason| !reason.trim().is_empty());
             (kind, said.map_or_else(|| by.clone(), |reason| format!("{by}: {reason}")))
         }
@@ -225,7 +225,8 @@ fn suppression(why: &Withheld) -> Value {
     json!({ "kind": kind, "status": "accepted", "justification": text(&justification, usize::MAX) })
 }
 
-/// The invocation, with a notification for each hunk that was not reviewed.
+/// The invocation, with a notification for each hunk that was not reviewed and for all else that makes the review
+/// incomplete.
 fn invocation(review: &Review) -> Value {
     let mut notifications = Vec::new();
     for covered in review.coverage.iter().flat_map(|coverage| &coverage.hunks) {
@@ -240,6 +241,17 @@ fn invocation(review: &Review) -> Value {
             "locations": [{ "physicalLocation": place }],
         }));
     }
+    let skipped = review.coverage.iter().filter(|coverage| coverage.is_all_skipped());
+    let skipped = skipped.filter_map(|coverage| coverage.incomplete_because());
+    let unverified =
+        review.unverified_blockers().map(|held| format!("unverified: {} ({})", held.finding.summary, held.why));
+    let doubts = review.doubts.iter().map(ToString::to_string);
+    notifications.extend(
+        skipped
+            .chain(unverified)
+            .chain(doubts)
+            .map(|reason| json!({ "level": "warning", "message": { "text": text(&reason, MAX_DESCRIPTION) } })),
+    );
     let mut invocation = json!({ "executionSuccessful": true });
     if !notifications.is_empty() {
         invocation["toolExecutionNotifications"] = Value::Array(notifications);

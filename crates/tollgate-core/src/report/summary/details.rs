@@ -1,13 +1,14 @@
 //! Review Details: the collapsed block with counts, coverage and withheld findings.
 
 use crate::comment::{DETAILS_SUMMARY, Label};
-use crate::coverage::{Coverage, HunkStatus};
+use crate::coverage::{Coverage, NotReviewedGroup};
 use crate::finding::Finding;
 use crate::markdown::escape::{literal, literal_at_start, shown, shown_path, with_tags};
+use crate::path::FilePath;
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry;
 use crate::report::summary::first_review::split;
-use crate::report::summary::phrases::{counts, plural};
+use crate::report::summary::phrases::plural;
 use crate::report::summary::re_review::Parts;
 use crate::report::summary::{Comment, n_left_out};
 use crate::review::{Review, Withheld, WithheldFinding};
@@ -15,8 +16,11 @@ use crate::review::{Review, Withheld, WithheldFinding};
 /// The most characters of an untrusted line.
 const MAX_LINE: usize = 400;
 
-/// The most additional lines, and the most unreviewed hunks.
+/// The most additional lines, and the most reasons for unreviewed hunks.
 const MAX_LINES: usize = 100;
+
+/// The most files that are named for one reason.
+const MAX_FILES: usize = 10;
 
 /// Writes the block.
 pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) {
@@ -26,6 +30,7 @@ pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) {
     if let Some(coverage) = &comment.review.coverage {
         covered(draft, coverage);
     }
+    doubts(draft, comment.review);
     withheld(draft, comment.review);
     since(draft, comment);
     draft.skip(comment.details.len().saturating_sub(MAX_LINES));
@@ -63,9 +68,7 @@ fn size(draft: &mut Draft, comment: &Comment<'_>) {
 
 fn findings(draft: &mut Draft, comment: &Comment<'_>) {
     let review = comment.review;
-    let counts = counts(review.findings.iter().map(|finding| finding.severity));
-    let counts = counts.map(|(label, n)| format!("{n} {}", label.heading().to_lowercase()));
-    draft.push(format!("- Findings: {}\n", counts.join(", ")));
+    draft.push(format!("- Findings: {}\n", comment.state().counts().in_words()));
     let reported = match &comment.since {
         Some(since) => Parts::of(comment, since).new,
         None => review.findings.iter().collect(),
@@ -87,25 +90,62 @@ fn findings(draft: &mut Draft, comment: &Comment<'_>) {
 /// Writes the coverage and the unreviewed hunks.
 pub(crate) fn covered(draft: &mut Draft, coverage: &Coverage) {
     let count = coverage.count();
+    let skipped = coverage.skipped().into_iter().map(|(why, n)| format!(", {n} {}", literal(&shown(why, 100))));
     draft.push(format!(
-        "- Coverage: {} of {} reviewed, {} skipped by a rule, {} not reviewed\n",
+        "- Coverage: {} of {} reviewed{}, {} not reviewed\n",
         count.reviewed,
         plural(coverage.hunks.len() as u64, "hunk"),
-        count.skipped,
+        skipped.collect::<String>(),
         count.not_reviewed
     ));
-    let missing = coverage.hunks.iter().filter_map(|covered| match &covered.status {
-        HunkStatus::NotReviewed(why) => Some((covered, why)),
-        HunkStatus::Reviewed | HunkStatus::Skipped(_) => None,
-    });
-    draft.skip(count.not_reviewed.saturating_sub(MAX_LINES));
-    for (covered, why) in missing.take(MAX_LINES) {
-        let path = literal(&shown_path(covered.file.as_str(), 200));
-        let lines = covered.lines.map_or_else(String::new, |lines| format!(" ({lines})"));
-        let why = literal(&shown(why, 200));
-        push_item(draft, Rank::NotReviewed, format!("  - not reviewed: {path}{lines}: {why}"));
+    let groups = coverage.not_reviewed();
+    draft.skip(groups.len().saturating_sub(MAX_LINES));
+    for group in groups.iter().take(MAX_LINES) {
+        push_item(draft, Rank::NotReviewed, format!("  - not reviewed: {}", unreviewed(group)));
     }
     draft.more(more);
+}
+
+/// The answers that the findings do not settle.
+fn doubts(draft: &mut Draft, review: &Review) {
+    for doubt in &review.doubts {
+        push_item(
+            draft,
+            Rank::NotReviewed,
+            format!("- Not settled: {}", literal(&shown(&doubt.to_string(), MAX_LINE))),
+        );
+    }
+    draft.more(more);
+}
+
+/// Everything but the coverage that makes a review incomplete: doubts, and the blocking claims that are unverified.
+pub(crate) fn unsettled(draft: &mut Draft, review: &Review) {
+    doubts(draft, review);
+    let n_claims = review.unverified_blockers().count() as u64;
+    if n_claims == 0 {
+        return;
+    }
+    draft.push(format!("- Unverified: {}\n", plural(n_claims, "blocking claim")));
+    for held in review.unverified_blockers() {
+        push_item(draft, Rank::NotReviewed, listed(&held.finding, &held.why.to_string()));
+    }
+    draft.more(more);
+}
+
+/// `37 hunks in src/a.ts (12), src/b.ts and 4 more files: the call failed`.
+fn unreviewed(group: &NotReviewedGroup<'_>) -> String {
+    let why = literal(&shown(group.why, 200));
+    let name = |file: &FilePath| literal(&shown_path(file.as_str(), 200));
+    if let ([file], Some(lines)) = (group.files.as_slice(), group.only_lines) {
+        return format!("{} ({lines}): {why}", name(file));
+    }
+    let named: Vec<String> = group.files.iter().take(MAX_FILES).map(|file| name(file)).collect();
+    let n_more = group.files.len().saturating_sub(MAX_FILES) as u64;
+    let more = if n_more == 0 { String::new() } else { format!(" and {}", plural(n_more, "more file")) };
+    match group.n_hunks {
+        1 => format!("{}{more}: {why}", named.join(", ")),
+        n => format!("{} in {}{more}: {why}", plural(n as u64, "hunk"), named.join(", ")),
+    }
 }
 
 /// The withheld findings: counts by reason, and a list.
@@ -156,7 +196,7 @@ fn since(draft: &mut Draft, comment: &Comment<'_>) {
         "- Since {}: {} new, {} resolved, {} still open{held_back}\n",
         since.head.short(),
         parts.new.len(),
-        parts.resolved.len(),
+        parts.resolved.len() + parts.dismissed.len(),
         parts.still_open.len()
     ));
 }
@@ -166,7 +206,7 @@ fn listed(finding: &Finding, why: &str) -> String {
     let tag = Label::of(finding.severity).map_or("PRAISE", Label::tag);
     let place = format!("{} ({})", literal(&entry::path(finding)), finding.location.lines);
     let why = if why.is_empty() { String::new() } else { format!(" -- {}", literal(&shown(why, 200))) };
-    format!("  - [{tag}] {place}: {}{why}", literal(&entry::title(finding)))
+    format!("  - [{tag}] {place}: {} ({}){why}", literal(&entry::title(finding)), finding.id)
 }
 
 fn push_item(draft: &mut Draft, rank: Rank, line: String) {

@@ -60,9 +60,20 @@ impl Entry<'_> {
         format!(" ({})", places.join(", "))
     }
 
-    /// `path (12, 15-18): title`, at the start of a line.
+    /// `path (12, 15-18): title (2 findings: F001, F002)`, at the start of a line.
     pub(super) fn line(&self) -> String {
-        format!("{}{}: {}", literal_at_start(&self.path()), self.lines(), literal(&self.title()))
+        let (path, title) = (literal_at_start(&self.path()), literal(&self.title()));
+        format!("{path}{}: {title} ({})", self.lines(), self.ids())
+    }
+
+    /// The ids of its findings, which bot commands take: `F001`, or `2 findings: F001, F002`.
+    pub(super) fn ids(&self) -> String {
+        let ids: Vec<String> = self.findings.iter().take(MAX_PLACES).map(|finding| finding.id.to_string()).collect();
+        match self.findings.len() {
+            1 => ids.concat(),
+            n if n > MAX_PLACES => format!("{n} findings: {} …", ids.join(", ")),
+            n => format!("{n} findings: {}", ids.join(", ")),
+        }
     }
 
     /// The explanation, long and short.

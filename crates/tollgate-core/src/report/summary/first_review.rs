@@ -7,13 +7,14 @@ use crate::finding::{Finding, Severity};
 use crate::markdown::escape::{code_span, literal, literal_at_start, shown};
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry::{self, Entry, merge};
-use crate::report::summary::phrases::{counts, in_words, missing, sentences};
+use crate::report::summary::phrases::sentences;
 use crate::report::summary::{Comment, write_what_changed};
-use crate::review::Review;
-use crate::verdict::CommentVerdict;
 
-/// The most strengths and suggestions.
+/// The most suggestions.
 const MAX_EXTRAS: usize = 10;
+/// The most strengths, and the most of them that are praise.
+const MAX_STRENGTHS: usize = 3;
+const MAX_PRAISE: usize = 2;
 
 /// Writes the sections; `None` without findings.
 pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) -> Option<()> {
@@ -24,11 +25,11 @@ pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) -> Option<()> {
         return None;
     }
     write_what_changed(draft, comment);
-    strengths(draft, review);
+    strengths(draft, comment);
     observations(draft, &commented);
     say_cut(draft, cut.len());
     suggestions(draft, &commented);
-    draft.push(format!("\n## Verdict\n{}\n", verdict(review)));
+    draft.push(format!("\n## Verdict\n{}\n", comment.state().markdown()));
     Some(())
 }
 
@@ -54,10 +55,13 @@ pub(super) fn say_cut(draft: &mut Draft, n_cut: usize) {
     }
 }
 
-fn strengths(draft: &mut Draft, review: &Review) {
-    let praise = review.findings.iter().filter(|finding| finding.severity == Severity::Praise);
-    let lines = praise.map(|finding| format!("- :white_check_mark: {}", literal(&entry::title(finding)))).collect();
-    extras(draft, "Strengths", lines);
+/// Praise with evidence, and facts that the program checked.
+fn strengths(draft: &mut Draft, comment: &Comment<'_>) {
+    let praise = comment.review.findings.iter().filter(|finding| finding.severity == Severity::Praise);
+    let praise = praise.map(|finding| literal(&entry::title(finding))).take(MAX_PRAISE);
+    let checked = comment.checked.iter().map(|fact| literal(&shown(fact, 200)));
+    let lines = praise.chain(checked).take(MAX_STRENGTHS).map(|line| format!("- :white_check_mark: {line}"));
+    extras(draft, "Strengths", lines.collect());
 }
 
 /// A section of low-ranked lines.
@@ -98,10 +102,16 @@ fn observations(draft: &mut Draft, commented: &[&Finding]) {
     }
 }
 
-/// An entry with its explanation.
+/// An entry with its explanation; a blocker also has its suggestion.
 pub(super) fn item(entry: &Entry<'_>, line: String) -> Item {
     let rank = if entry.label.blocks() { Rank::Blocker } else { Rank::Finding };
-    Item { rank, n_findings: entry.findings.len(), line, words: entry.words(), end: "\n" }
+    let fix = entry.findings.iter().find_map(|finding| advice(finding)).filter(|_| entry.label.blocks());
+    let words = match (entry.words(), fix) {
+        (Some((long, short)), Some(fix)) => Some((format!("{long}\nSuggestion: {fix}"), short)),
+        (None, Some(fix)) => Some((format!("Suggestion: {fix}"), format!("Suggestion: {fix}"))),
+        (words, None) => words,
+    };
+    Item { rank, n_findings: entry.findings.len(), line, words, end: "\n" }
 }
 
 /// One-line suggestions of findings that are not blocking.
@@ -111,39 +121,17 @@ fn suggestions(draft: &mut Draft, commented: &[&Finding]) {
 }
 
 fn suggestion(finding: &Finding) -> Option<String> {
+    let place = format!("{} ({})", literal_at_start(&entry::path(finding)), finding.location.lines);
+    Some(format!("- {place}: {}", advice(finding)?))
+}
+
+/// The suggestion of a finding, if it fits on a line.
+fn advice(finding: &Finding) -> Option<String> {
     let suggestion = finding.suggestion.as_deref()?.trim();
     if suggestion.is_empty() || suggestion.contains('\n') {
         return None;
     }
     let is_code = finding.fix.as_ref().is_some_and(|fix| fix.replacement.trim() == suggestion);
     let text = shown(&sentences(suggestion, 2), 300);
-    let text = if is_code { format!("write {} instead", code_span(&shown(suggestion, 300))) } else { literal(&text) };
-    let place = format!("{} ({})", literal_at_start(&entry::path(finding)), finding.location.lines);
-    Some(format!("- {place}: {text}"))
-}
-
-/// `:yellow_circle: **Needs changes** -- 1 major finding must be fixed before merging`.
-pub(crate) fn verdict(review: &Review) -> String {
-    let severities = || review.findings.iter().map(|finding| finding.severity);
-    let verdict = CommentVerdict::of(severities());
-    let counts = counts(severities());
-    let (blocking, mild) = counts.split_at(2);
-    let missing = missing(review);
-    let said = match (in_words(blocking), in_words(mild)) {
-        (Some(blocking), None) => format!("{blocking} must be fixed before merging"),
-        (Some(blocking), Some(mild)) => format!("{blocking} must be fixed before merging; also {mild}"),
-        (None, Some(mild)) if verdict == CommentVerdict::NeedsChanges => {
-            format!("{mild} should be fixed before merging")
-        }
-        (None, Some(mild)) if missing.is_some() => format!("{mild} so far, none blocking"),
-        (None, Some(mild)) => format!("{mild}, none blocking"),
-        (None, None) => "no findings".to_owned(),
-    };
-    match missing {
-        None => format!("{verdict} -- {said}"),
-        Some(missing) if matches!(verdict, CommentVerdict::ApproveWithNotes | CommentVerdict::Approve) => {
-            format!(":yellow_circle: **Partly reviewed** -- {said}; {missing}, so this is not an approval")
-        }
-        Some(missing) => format!("{verdict} -- {said}; {missing}"),
-    }
+    Some(if is_code { format!("write {} instead", code_span(&shown(suggestion, 300))) } else { literal(&text) })
 }

@@ -2,7 +2,6 @@
 
 use crate::comment::Label;
 use crate::finding::Severity;
-use crate::review::Review;
 
 /// `1 file`, `2 files`.
 pub(crate) fn plural(n: u64, word: &str) -> String {
@@ -27,14 +26,6 @@ pub(crate) fn in_words(counts: &[(Label, usize)]) -> Option<String> {
     let (last, rest) = named.split_last()?;
     let listed = if rest.is_empty() { last.clone() } else { format!("{} and {last}", rest.join(", ")) };
     Some(format!("{listed} {}", if *n_last == 1 { "finding" } else { "findings" }))
-}
-
-/// `2 of 7 hunks were not reviewed`; `None` for a complete review.
-pub(crate) fn missing(review: &Review) -> Option<String> {
-    let coverage = review.coverage.as_ref().filter(|coverage| !coverage.is_complete())?;
-    let n_missing = coverage.count().not_reviewed;
-    let verb = if n_missing == 1 { "was" } else { "were" };
-    Some(format!("{n_missing} of {} {verb} not reviewed", plural(coverage.hunks.len() as u64, "hunk")))
 }
 
 /// The first sentences of a text, in one line and without blocks of code.

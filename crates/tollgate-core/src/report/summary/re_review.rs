@@ -4,18 +4,17 @@ use std::collections::HashSet;
 
 use crate::comment::{Label, item::key};
 use crate::finding::Finding;
-use crate::markdown::escape::literal;
+use crate::markdown::escape::{literal, shown};
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry::{self, merge};
 use crate::report::summary::first_review;
-use crate::report::summary::phrases::missing;
 use crate::report::summary::{Comment, Since, write_what_changed};
-use crate::verdict::{self, VerdictUpdate};
+use crate::review::WithheldFinding;
 
 /// Writes the sections; `None` without findings.
 pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>, since: &Since<'_>) -> Option<()> {
-    let Parts { new, resolved, still_open } = Parts::of(comment, since);
-    if new.is_empty() && resolved.is_empty() && still_open.is_empty() {
+    let Parts { new, resolved, dismissed, still_open } = Parts::of(comment, since);
+    if new.is_empty() && resolved.is_empty() && dismissed.is_empty() && still_open.is_empty() {
         return None;
     }
     draft.push(format!("## Re-review -- Changes since {}\n\n", since.head.short()));
@@ -24,9 +23,9 @@ pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>, since: &Since<'_>)
     let (commented, cut) = first_review::split(&new, comment.commented);
     write_new(draft, &commented, &open_keys);
     first_review::say_cut(draft, cut.len());
-    write_resolved(draft, &resolved, &open_keys);
+    write_resolved(draft, &resolved, &dismissed, &open_keys);
     write_still_open(draft, &still_open);
-    draft.push(format!("\n## Verdict Update\n{}\n", verdict_line(comment, &new, &resolved, &still_open)));
+    draft.push(format!("\n## Verdict Update\n{}\n", comment.state().markdown()));
     Some(())
 }
 
@@ -34,6 +33,7 @@ pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>, since: &Since<'_>)
 pub(super) struct Parts<'a> {
     pub(super) new: Vec<&'a Finding>,
     pub(super) resolved: Vec<&'a Finding>,
+    pub(super) dismissed: Vec<&'a WithheldFinding>,
     pub(super) still_open: Vec<&'a Finding>,
 }
 
@@ -41,7 +41,11 @@ impl<'a> Parts<'a> {
     pub(super) fn of(comment: &Comment<'a>, since: &Since<'a>) -> Self {
         let findings = &comment.review.findings;
         let indexed = |indices: &[usize]| worst_first(indices.iter().filter_map(|&index| findings.get(index)));
-        Self { new: indexed(since.new), resolved: worst_first(since.resolved), still_open: indexed(since.still_open) }
+        let mut dismissed: Vec<&WithheldFinding> =
+            since.dismissed.iter().filter(|held| Label::of(held.finding.severity).is_some()).collect();
+        dismissed.sort_by_key(|held| std::cmp::Reverse(held.finding.severity));
+        let (new, still_open) = (indexed(since.new), indexed(since.still_open));
+        Self { new, resolved: worst_first(since.resolved), dismissed, still_open }
     }
 }
 
@@ -62,14 +66,20 @@ fn write_new(draft: &mut Draft, new: &[&Finding], open_keys: &HashSet<String>) {
         let (path, title) = (entry.path(), entry.title());
         let title = distinct(&path, title, "another place", open_keys);
         let tag = entry.label.tag();
-        let line = format!("{gap}:new: [{tag}] {}{}: {}", literal(&path), entry.lines(), literal(&title));
+        let (path, title, ids) = (literal(&path), literal(&title), entry.ids());
+        let line = format!("{gap}:new: [{tag}] {path}{}: {title} ({ids})", entry.lines());
         draft.item(first_review::item(entry, line));
     }
     draft.more(more_below);
 }
 
-fn write_resolved(draft: &mut Draft, resolved: &[&Finding], open_keys: &HashSet<String>) {
-    if resolved.is_empty() {
+fn write_resolved(
+    draft: &mut Draft,
+    resolved: &[&Finding],
+    dismissed: &[&WithheldFinding],
+    open_keys: &HashSet<String>,
+) {
+    if resolved.is_empty() && dismissed.is_empty() {
         return;
     }
     draft.push("\n## Resolved Findings\n");
@@ -78,6 +88,13 @@ fn write_resolved(draft: &mut Draft, resolved: &[&Finding], open_keys: &HashSet<
         let title = distinct(&path, entry::title(finding), "in one place of several", open_keys);
         let line = format!(":white_check_mark: [{}] {}: {} -- resolved", tag(finding), literal(&path), literal(&title));
         draft.item(old(finding, line));
+    }
+    for held in dismissed {
+        let finding = &held.finding;
+        let path = entry::path(finding);
+        let title = distinct(&path, entry::title(finding), "in one place of several", open_keys);
+        let (path, title, why) = (literal(&path), literal(&title), literal(&shown(&held.why.to_string(), 200)));
+        draft.item(old(finding, format!(":white_check_mark: [{}] {path}: {title} -- {why}", tag(finding))));
     }
     draft.more(more_below);
 }
@@ -92,7 +109,7 @@ fn write_still_open(draft: &mut Draft, still_open: &[&Finding]) {
         still_open.len()
     ));
     for finding in still_open {
-        let line = format!("- [{}] {}", tag(finding), literal(&plain(finding)));
+        let line = format!("- [{}] {} ({})", tag(finding), literal(&plain(finding)), finding.id);
         draft.item(old(finding, line));
     }
     draft.more(|n_folded, _| format!("- and {n_folded} more\n"));
@@ -126,22 +143,4 @@ fn distinct(path: &str, mut title: String, words: &str, open_keys: &HashSet<Stri
         title = format!("{title} ({words})");
     }
     title
-}
-
-fn verdict_line(comment: &Comment<'_>, new: &[&Finding], resolved: &[&Finding], still_open: &[&Finding]) -> String {
-    let severities = |findings: &[&Finding]| findings.iter().map(|finding| finding.severity).collect::<Vec<_>>();
-    let update = verdict::update(severities(new), severities(resolved), severities(still_open));
-    let said = match update {
-        VerdictUpdate::StillReady if !new.is_empty() => "No new blocking issues".to_owned(),
-        _ => update.explanation(),
-    };
-    let said = match (missing(comment.review), update) {
-        (None, _) => said,
-        (Some(missing), VerdictUpdate::BlockersResolved) => format!("but {missing}, so this is not an approval"),
-        (Some(missing), VerdictUpdate::StillReady) => {
-            format!("{said} so far, but {missing}, so this is not an approval")
-        }
-        (Some(missing), _) => format!("{said}; {missing}"),
-    };
-    format!(":{}: **{}** -- {said}", update.emoji(), update.label())
 }

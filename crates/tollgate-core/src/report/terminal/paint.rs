@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::finding::Severity;
 use crate::gate::Gate;
 use crate::path::percent_encode;
-use crate::review::Review;
-use crate::verdict::Verdict;
+use crate::report::head_state::HeadState;
+use crate::verdict::Colour;
 use crate::visible::visible;
 
 use super::wrap::cut;
@@ -84,12 +84,12 @@ impl Paint {
     }
 
     /// The sign of the verdict and the gate.
-    pub(super) fn mark(&self, review: &Review, gate: Gate) -> &'static str {
-        let (sign, letter) = match (review.verdict(), gate) {
-            (Verdict::ChangesRequested, _) | (_, Gate::Closed) => ("✖", "x"),
+    pub(super) fn mark(&self, state: &HeadState) -> &'static str {
+        let (sign, letter) = match (state.colour(), state.gate()) {
+            (Colour::Red, _) | (_, Gate::Closed) => ("✖", "x"),
             (_, Gate::Partial | Gate::Skipped) => ("◐", "~"),
-            (Verdict::Commented, Gate::Open) => ("●", "o"),
-            (Verdict::Approved, Gate::Open) => ("✔", "ok"),
+            (Colour::Yellow | Colour::Blue, Gate::Open) => ("●", "o"),
+            (Colour::Green, Gate::Open) => ("✔", "ok"),
         };
         if self.unicode { sign } else { letter }
     }

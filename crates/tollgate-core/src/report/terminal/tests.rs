@@ -52,6 +52,7 @@ fn review(findings: Vec<Finding>, status: HunkStatus) -> Review {
         findings,
         withheld: Vec::new(),
         coverage: Some(Coverage { hunks: vec![CoveredHunk { file, lines: Some(LineRange::line(10)), status }] }),
+        doubts: Vec::new(),
         re_review_required: false,
         notes: None,
         extra: Map::new(),
@@ -88,7 +89,7 @@ fn a_finding_is_shown_in_its_code_with_the_reason_and_the_fix() {
          -   return eval(input);
          +   return JSON.parse(input);
 
-    ✖ Changes requested: 1 High
+    ✖ Needs changes -- 1 major finding must be fixed before merging
       Coverage: complete (1 hunk in 1 file)
     ");
 }
@@ -117,7 +118,8 @@ fn a_narrow_terminal_breaks_lines_instead_of_losing_words() {
          Why  Whoever controls the input
               controls the process.
 
-    ✖ Changes requested: 1 High
+    ✖ Needs changes -- 1 major finding
+      must be fixed before merging
       Coverage: complete (1 hunk in 1
       file)
     ");
@@ -130,7 +132,8 @@ fn unreviewed_hunks_are_named_and_never_approved() {
     Compared HEAD with main (merge base 1a2b3c4)
     1 file changed, 1 line added, 1 removed
 
-    ◐ Partial: not all of the change was reviewed: no findings
+    ◐ Partly reviewed -- no findings; 1 of 1 hunk was not reviewed, so this is not
+      an approval
       Coverage: 0 of 1 hunk in 1 file, 1 not reviewed
       not reviewed: src/auth.js (stalled the matcher)
     ");
@@ -151,7 +154,8 @@ fn the_worst_file_comes_first_and_withheld_findings_are_counted() {
     mild.location.file = FilePath::parse("a.js").unwrap();
     let held = finding(Severity::High, 11, "held");
     let mut review = review(vec![mild, finding(Severity::Critical, 11, "grave")], HunkStatus::Reviewed);
-    let why = Withheld::Suppressed { by: "tollgate:ignore at line 3".to_owned(), reason: None };
+    let (by, kind) = ("tollgate:ignore at line 3".to_owned(), crate::review::Suppressor::Comment);
+    let why = Withheld::Suppressed { by, reason: None, kind };
     review.withheld.push(WithheldFinding { finding: held, why });
     let text = show(&review, 80);
     assert!(text.find("grave") < text.find("mild"), "{text}");
@@ -159,7 +163,7 @@ fn the_worst_file_comes_first_and_withheld_findings_are_counted() {
 }
 
 #[test]
-fn unverified_findings_are_listed_apart() {
+fn unverified_findings_are_listed_apart_and_blockers_without_consensus_beside_the_verdict() {
     let mut review = review(Vec::new(), HunkStatus::Reviewed);
     for (summary, why) in [
         ("invented", Withheld::Unverified("its evidence is nowhere in the change".to_owned())),
@@ -172,14 +176,31 @@ fn unverified_findings_are_listed_apart() {
     Compared HEAD with main (merge base 1a2b3c4)
     1 file changed, 1 line added, 1 removed
 
-    Not counted: unverified or without consensus; `--verbose` gives the reasons
+    Unverified blocking claims
 
-      High src/auth.js:11 invented
-      High src/auth.js:11 alone
+      High/Security src/auth.js:11 invented (not verified: its evidence is nowhere in the change)
 
-    ✔ Approved: no findings
+    ◐ Partly reviewed -- no findings; 1 blocking claim could not be verified, so this is not an
+      approval; 1 blocking finding not agreed by enough reviewers
+      Not agreed: 1 blocker reported by fewer reviewers than `review.consensus` asks for
+        High src/auth.js:11 alone (1 of 2 needed reviewers says so)
       Coverage: complete (1 hunk in 1 file), 3 findings withheld
     ");
+}
+
+#[test]
+fn a_change_that_rules_skip_as_a_whole_is_never_approved() {
+    let text = show(&review(Vec::new(), HunkStatus::Skipped("generated".to_owned())), 100);
+    assert_snapshot!(text, @r"
+    Compared HEAD with main (merge base 1a2b3c4)
+    1 file changed, 1 line added, 1 removed
+
+    ◐ Partly reviewed -- no findings; nothing was reviewed: 1 hunk skipped by rule (generated); a person
+      has to look, so this is not an approval
+      Coverage: 0 of 1 hunk in 1 file, 1 skipped by a rule
+    ");
+    let unchanged = review(Vec::new(), HunkStatus::unchanged_since(&Sha::null()));
+    assert!(show(&unchanged, 100).contains("Approve -- no findings"));
 }
 
 #[test]
@@ -208,11 +229,11 @@ fn the_sign_never_contradicts_the_verdict() {
             Look { paint: Paint { unicode: true, ..Paint::default() }, width: 80, verbose: false, only_new: false };
         let text = render(&review, &[], gate::check(&review, fail_on), None, &look);
         let line = text.lines().find(|line| line.starts_with(['✔', '✖', '●', '◐'])).unwrap_or_default();
-        line.split(':').next().unwrap_or_default().to_owned()
+        line.split(" -- ").next().unwrap_or_default().to_owned()
     };
     let at = |severity| gate::FailOn::Severity(severity);
-    assert_eq!(sign(vec![finding(Severity::High, 11, "x")], gate::FailOn::Never), "✖ Changes requested");
-    assert_eq!(sign(vec![finding(Severity::Low, 11, "x")], at(Severity::High)), "● Commented");
-    assert_eq!(sign(vec![finding(Severity::Low, 11, "x")], at(Severity::Low)), "✖ Commented");
-    assert_eq!(sign(Vec::new(), at(Severity::Low)), "✔ Approved");
+    assert_eq!(sign(vec![finding(Severity::High, 11, "x")], gate::FailOn::Never), "● Needs changes");
+    assert_eq!(sign(vec![finding(Severity::Low, 11, "x")], at(Severity::High)), "✔ Approve with notes");
+    assert_eq!(sign(vec![finding(Severity::Low, 11, "x")], at(Severity::Low)), "✖ Needs changes");
+    assert_eq!(sign(Vec::new(), at(Severity::Low)), "✔ Approve");
 }

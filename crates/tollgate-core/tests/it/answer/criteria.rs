@@ -1,7 +1,7 @@
 //! Answers to acceptance criteria, in every form of an answer.
 
 use serde_json::json;
-use tollgate_core::answer::{self, Answer, Form};
+use tollgate_core::answer::{self, Answer, Asks, Form, PromptQuestions};
 use tollgate_core::board::{Criterion, Met};
 
 fn told(answer: &Answer) -> Vec<String> {
@@ -16,7 +16,7 @@ fn told(answer: &Answer) -> Vec<String> {
 #[track_caller]
 fn check(text: &str, n_claims: usize, expected: &[&str]) {
     let asked = ["C1", "C2"].map(|id| Criterion { id: id.to_owned(), text: "a".to_owned() });
-    let answer = answer::read_with_criteria(text, &asked).unwrap();
+    let answer = answer::read_asked(text, PromptQuestions { criteria: &asked, n_prior: None }).unwrap();
     assert_eq!(told(&answer), expected, "{text}");
     assert_eq!(answer.claims.len(), n_claims, "{:?}", answer.claims);
 }
@@ -100,7 +100,7 @@ fn of_contradicting_answers_the_worse_counts() {
 
 #[test]
 fn a_repeated_schema_with_criteria_is_not_an_answer() {
-    let schema = answer::schema_with_criteria();
+    let schema = answer::schema(Asks { criteria: true, prior: true });
     assert!(answer::read(&schema.to_string()).is_err());
     assert!(answer::read_structured(&schema).is_err());
 }

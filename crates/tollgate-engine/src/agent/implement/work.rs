@@ -68,7 +68,8 @@ fn prepare(job: &Implement<'_>, area: &ScratchFolder, program: PathBuf, folder: 
     let (invocation, reads_stdin) = match &agent.program {
         Program::Preset(preset) => {
             let files = if *preset == Preset::Aider { named_files(job.prompt, folder) } else { Vec::new() };
-            (implementer::invoke(*preset, &given, &files), preset.reads_stdin())
+            let task = implementer::Assignment { files: &files, session: job.session, images: job.images };
+            (implementer::invoke(*preset, &given, &task), preset.reads_stdin())
         }
         Program::Command(command) => (given.fill(command, &[]), agent.prompt == PromptBy::Stdin),
     };

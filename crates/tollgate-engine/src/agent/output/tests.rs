@@ -9,6 +9,14 @@ fn read(form: Form, output: &str) -> String {
     read_with(form, output, None)
 }
 
+/// A sign in short: of a piece of the answer its length.
+fn in_short(heard: &crate::call::CallProgress) -> String {
+    match heard {
+        crate::call::CallProgress::Answer(text) => format!("Answer({})", text.len()),
+        other => format!("{other:?}"),
+    }
+}
+
 fn read_with(form: Form, output: &str, last: Option<&str>) -> String {
     let told = RefCell::new(Vec::new());
     let mut reader = Reader::new(form, 10_000);
@@ -16,7 +24,7 @@ fn read_with(form: Form, output: &str, last: Option<&str>) -> String {
     for piece in output.as_bytes().chunks(7) {
         assert!(reader.take(piece, &|said| told.borrow_mut().extend(said.heard())));
     }
-    let told: Vec<String> = told.borrow().iter().filter(|_| form.streams()).map(|heard| format!("{heard:?}")).collect();
+    let told: Vec<String> = told.borrow().iter().filter(|_| form.streams()).map(in_short).collect();
     let told = if told.is_empty() { String::new() } else { format!("{}\n", told.join(" ")) };
     match reader.finish(last) {
         Ok(reply) => {

@@ -4,7 +4,7 @@
 //! into a container. Agents do not commit; the pipeline does.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Form, Given, Invocation, Preset, args};
 
@@ -36,8 +36,19 @@ const CLAUDE_COMMANDS: [&str; 24] = [
     "git log",
 ];
 
-/// The command line of an agent as an implementer; `files` are named in the task.
-pub(crate) fn invoke(preset: Preset, given: &Given<'_>, files: &[PathBuf]) -> Invocation {
+/// The parts of a task that are on the command line.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Assignment<'a> {
+    /// Files of the folder that the prompt names.
+    pub(crate) files: &'a [PathBuf],
+    /// The session to continue.
+    pub(crate) session: Option<&'a str>,
+    /// Images that the prompt names.
+    pub(crate) images: &'a [PathBuf],
+}
+
+/// The command line of an agent as an implementer.
+pub(crate) fn invoke(preset: Preset, given: &Given<'_>, task: &Assignment<'_>) -> Invocation {
     let mut invocation = match preset {
         Preset::Claude => claude(),
         Preset::Codex => args(&["exec", "--json", "--sandbox", "workspace-write"]),
@@ -49,13 +60,45 @@ pub(crate) fn invoke(preset: Preset, given: &Given<'_>, files: &[PathBuf]) -> In
     if let Some(model) = given.model {
         invocation.args.extend([preset.model_option().into(), model.into()]);
     }
+    invocation.args.extend(images(preset, task.images));
+    if let Some(session) = task.session {
+        invocation.args.extend(resume(preset, session));
+    }
     match preset {
         // The prompt is standard input; this must come last.
         Preset::Codex => invocation.args.push("-".into()),
-        Preset::Aider => invocation.args.extend(files.iter().map(OsString::from)),
+        Preset::Aider => invocation.args.extend(task.files.iter().map(OsString::from)),
         Preset::Claude | Preset::Gemini | Preset::CursorAgent | Preset::OpenCode => {}
     }
     invocation
+}
+
+/// The options that let an agent look at images outside of its folder.
+fn images(preset: Preset, images: &[PathBuf]) -> Vec<OsString> {
+    let mut folders: Vec<&Path> = images.iter().filter_map(|image| image.parent()).collect();
+    folders.sort();
+    folders.dedup();
+    let each = |option: &str, paths: Vec<&Path>| -> Vec<OsString> {
+        paths.into_iter().flat_map(|path| [option.into(), path.into()]).collect()
+    };
+    match preset {
+        Preset::Claude => each("--add-dir", folders),
+        Preset::Gemini => each("--include-directories", folders),
+        Preset::Codex => each("-i", images.iter().map(PathBuf::as_path).collect()),
+        Preset::CursorAgent | Preset::OpenCode | Preset::Aider => Vec::new(),
+    }
+}
+
+/// The options that continue a session.
+fn resume(preset: Preset, session: &str) -> Vec<OsString> {
+    let words: &[&str] = match preset {
+        Preset::Claude | Preset::CursorAgent => &["--resume", session],
+        Preset::Codex => &["resume", session],
+        Preset::Gemini => &["-r", session],
+        Preset::OpenCode => &["-s", session],
+        Preset::Aider => &[],
+    };
+    words.iter().map(OsString::from).collect()
 }
 
 /// The output format of an agent in this role.
@@ -115,7 +158,28 @@ mod tests {
 
     fn line(preset: Preset) -> String {
         let given = Given { model: Some("m"), key: None, beside: Path::new("AREA"), prompt: Path::new("AREA/prompt") };
-        super::super::shown(preset, &invoke(preset, &given, &["src/a.rs".into(), "b.md".into()]))
+        let files = ["src/a.rs".into(), "b.md".into()];
+        super::super::shown(preset, &invoke(preset, &given, &Assignment { files: &files, ..Assignment::default() }))
+    }
+
+    #[track_caller]
+    fn check_end(preset: Preset, expected: &str) {
+        let given = Given { model: None, key: None, beside: Path::new("AREA"), prompt: Path::new("AREA/prompt") };
+        let images = ["/p/images/a.png".into(), "/p/images/b.png".into()];
+        let task = Assignment { session: Some("S"), images: &images, ..Assignment::default() };
+        let args: Vec<String> =
+            invoke(preset, &given, &task).args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        let line = args.join(" ");
+        assert!(line.ends_with(expected), "{line}");
+    }
+
+    #[test]
+    fn a_session_is_continued_and_images_can_be_looked_at() {
+        check_end(Preset::Claude, " --add-dir /p/images --resume S");
+        check_end(Preset::Codex, " -i /p/images/a.png -i /p/images/b.png resume S -");
+        check_end(Preset::Gemini, " --include-directories /p/images -r S");
+        check_end(Preset::CursorAgent, " --force --resume S");
+        check_end(Preset::OpenCode, " -s S");
     }
 
     #[test]

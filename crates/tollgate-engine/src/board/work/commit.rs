@@ -4,8 +4,9 @@
 //! point leads to one commit: an unreferenced one is garbage, and one on the branch is found again.
 
 use tollgate_core::board::commit::{self as message, Commit};
-use tollgate_core::board::machine::{Event, Status, Work};
+use tollgate_core::board::machine::{Event, State, Status, Work};
 
+use super::super::folder::Attachment;
 use super::super::{Change, Refused, gate_result};
 use super::{Feature, FeatureJob, implement};
 use crate::agent::{self, HookLimits, HookResult, HookRun};
@@ -16,6 +17,9 @@ use crate::forge::worktree::Worktree;
 use crate::process;
 use crate::reviewer::prepared::{self, ReviewerTransport};
 use crate::store::board::{Field, LeaseAfter, NewIteration};
+
+/// The most bytes of a step's output that are kept for its review.
+const MAX_OUTPUT: usize = 1 << 20;
 
 /// The result of committing.
 enum CommitResult {
@@ -67,9 +71,25 @@ impl FeatureJob<'_> {
                 change
             }
         };
-        self.happened(row, LeaseAfter::Release, change)?;
+        let after = self.happened(row, LeaseAfter::Release, change)?.feature.state;
         process::crash_point("commit-recorded");
+        if is_step && after.iteration > row.state.iteration {
+            self.write_step_output(&row.state, after.iteration);
+        }
         Ok(())
+    }
+
+    /// Writes the output of the steps as that of the iteration in which their changes are reviewed.
+    fn write_step_output(&self, before: &State, iteration: u32) {
+        let steps = self.folder.steps().0;
+        let n_steps =
+            steps.iter().position(|step| before.status == Status::Step(step.id.clone())).map_or(1, |at| at + 1);
+        let output = self.folder.tail(self.id(), Attachment::Output(before.iteration), MAX_OUTPUT).ok().flatten();
+        let output = String::from_utf8_lossy(&output.unwrap_or_default()).into_owned();
+        let sessions: Vec<&str> = output.split(implement::FOLLOW_UP).collect();
+        let of_steps = sessions[sessions.len().saturating_sub(n_steps)..].join(implement::FOLLOW_UP);
+        // The review is valid without it, and the output of the last iteration has it too.
+        let _ = self.folder.write(self.id(), Attachment::Output(iteration), of_steps.as_bytes());
     }
 
     fn make_commit(&self, feature: &Feature) -> Result<CommitResult, Failure> {

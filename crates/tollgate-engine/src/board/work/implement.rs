@@ -1,7 +1,9 @@
 //! Runs an agent that implements a feature, fixes findings, or does a pipeline step.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -11,6 +13,8 @@ use tollgate_core::board::feature_event::FeatureEvent;
 use tollgate_core::board::machine::{Event, Status};
 use tollgate_core::board::{Iteration, document};
 use tollgate_core::boundary::Boundary;
+use tollgate_core::prompt::ContextFile;
+use tollgate_core::sha::Sha;
 use tollgate_rules::text::mask::mask;
 
 use super::super::folder::Attachment;
@@ -19,7 +23,11 @@ use super::{Feature, FeatureJob, branch, model};
 use crate::agent::{self, Agent, Implement, ImplementLimits, Implemented};
 use crate::call::{CallFailure, FailureCause};
 use crate::failure::{Failure, Kind};
-use crate::forge::worktree::Worktree;
+use crate::forge::git::Blob;
+use crate::forge::local::GUIDANCE;
+use crate::forge::project::Project as Repository;
+use crate::forge::worktree::{MainCheckout, PutBack, Worktree};
+use crate::pipeline;
 use crate::process;
 use crate::process::guard::ProcessMark;
 use crate::process::handles;
@@ -28,6 +36,8 @@ use crate::store::board::{FeatureRow, Field, LeaseAfter};
 
 /// The maximum size of the previous transcript in a prompt.
 const MAX_OUTPUT: usize = 16 * 1024;
+/// The largest guidance file that is read.
+const MAX_GUIDANCE: u64 = 1 << 20;
 /// How often output is announced.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 /// The maximum size of one announcement.
@@ -39,12 +49,29 @@ const LONG: usize = 256 * 1024;
 /// The maximum size of a transcript.
 const MAX_TRANSCRIPT: usize = 50_000_000;
 
+/// Separates the sessions of one iteration in a transcript.
+pub(super) const FOLLOW_UP: &str = "\n\n---\n\n## Follow-up Session\n\n";
+
 /// The preparations for an agent.
 struct AgentSetup {
     agent: Agent,
     worktree: Worktree,
     target: String,
     base: String,
+    /// The guidance files of the project, as of the base.
+    context: Vec<ContextFile>,
+    /// The images of the description.
+    images: Vec<PathBuf>,
+    /// The main checkout before the agent starts; `None` when it cannot be read.
+    main: Option<MainCheckout>,
+}
+
+/// How an agent left its work tree.
+enum Strayed {
+    /// The main checkout changed.
+    Main(Failure),
+    /// The work tree is on another branch.
+    Branch(Failure),
 }
 
 impl FeatureJob<'_> {
@@ -69,9 +96,13 @@ impl FeatureJob<'_> {
         change.set.problem = Field::Clear;
         let row = self.happened(&feature.row, LeaseAfter::Keep, change)?.feature;
         let feature = Feature { row, ..feature };
-        let prompt = self.prompt(&feature)?;
-        let done = self.run_agent(&feature.row, &ready, &prompt);
-        self.agent_ended(&feature.row, done, Event::AgentDone, Event::AgentFailed)
+        let (full, short) = self.prompt(&feature, &ready)?;
+        let session = short.and_then(|short| Some((self.session(&ready.agent, ready.worktree.path())?, short)));
+        let done = self.run_in_session(&feature.row, &ready, &full, session);
+        if let Some(session) = done.as_ref().ok().and_then(|done| done.session.as_deref()) {
+            self.keep_session(&ready.agent, ready.worktree.path(), session);
+        }
+        self.agent_ended(&feature.row, &ready, done, (Event::AgentDone, Event::AgentFailed))
     }
 
     /// Runs a pipeline step after the gate.
@@ -90,21 +121,39 @@ impl FeatureJob<'_> {
         let (name, model) = (ready.agent.name.as_str(), ready.agent.model.as_deref());
         let started = FeatureEvent::AgentStarted { iteration, step: Some(id.as_str()), agent: name, model };
         self.announce(&started)?;
-        let prompt = self.step_prompt(&feature, &step)?;
-        let done = self.run_agent(&feature.row, &ready, &prompt);
-        self.agent_ended(&feature.row, done, Event::StepDone, Event::StepFailed)
+        let prompt = self.step_prompt(&feature, &ready, &step)?;
+        let (done, _) = self.run_agent(&feature.row, &ready, &prompt, None);
+        self.agent_ended(&feature.row, &ready, done, (Event::StepDone, Event::StepFailed))
     }
 
     fn agent_ended(
         &self,
         row: &FeatureRow,
+        ready: &AgentSetup,
         done: Result<Implemented, CallFailure>,
-        event: Event,
-        failed: Event,
+        (event, failed): (Event, Event),
     ) -> Result<(), Refused> {
         process::crash_point("implement-before-transition");
         let iteration = row.state.iteration;
+        let strayed = match &done {
+            Err(failure) if failure.why == FailureCause::Cancelled => None,
+            Ok(_) | Err(_) => self.strayed(row, ready),
+        };
         match done {
+            Ok(done) if strayed.is_some() => {
+                let (event, problem) = match strayed {
+                    Some(Strayed::Main(problem)) => (Event::MainChanged, problem),
+                    Some(Strayed::Branch(problem)) => (failed, problem),
+                    None => return Ok(()),
+                };
+                let mut change = Change::of(event);
+                let error = Some(problem.message.as_str());
+                change.first.push(FeatureEvent::AgentFinished { iteration, result: "failed", error });
+                change.set.problem = Field::Set(super::in_words(&problem));
+                change.set.add_cost_usd = done.cost.unwrap_or_default();
+                change.set.add_tokens = done.usage.input.saturating_add(done.usage.output);
+                self.happened(row, LeaseAfter::Release, change).map(drop)
+            }
             Ok(done) => {
                 let mut change = Change::of(event);
                 change.first.push(FeatureEvent::AgentFinished { iteration, result: "done", error: None });
@@ -126,7 +175,10 @@ impl FeatureJob<'_> {
                 Err(Refused::Failure(call_failure(&failure)))
             }
             Err(failure) => {
-                let problem = call_failure(&failure);
+                let mut problem = call_failure(&failure);
+                if let Some(Strayed::Main(other) | Strayed::Branch(other)) = &strayed {
+                    problem.message = format!("{}; and {}", problem.message, other.message);
+                }
                 let mut change = Change::of(failed);
                 let error = Some(problem.message.as_str());
                 change.first.push(FeatureEvent::AgentFinished { iteration, result: "failed", error });
@@ -136,11 +188,32 @@ impl FeatureJob<'_> {
         }
     }
 
+    /// Where the agent left its work tree: it wrote into the main checkout, or switched the branch for another one.
+    fn strayed(&self, row: &FeatureRow, ready: &AgentSetup) -> Option<Strayed> {
+        let changes = ready.main.as_ref().and_then(|main| main.changes().ok()).unwrap_or_default();
+        if !changes.is_empty() {
+            return Some(Strayed::Main(failure::main_changed(&self.project.path, &changes)));
+        }
+        match ready.worktree.put_back() {
+            Ok(PutBack::NotNeeded) => None,
+            Ok(PutBack::Done { from }) => {
+                let branch = ready.worktree.branch().as_str();
+                let note = format!("\n\n[tollgate: the work tree was on {from}; it is on `{branch}` again]\n");
+                // The work is complete without the note.
+                let _ = self.folder.append(self.id(), Attachment::Output(row.state.iteration), note.as_bytes());
+                None
+            }
+            Err(problem) => Some(Strayed::Branch(problem)),
+        }
+    }
+
     /// Prepares the agent and the worktree.
     fn ready(&self, feature: &Feature) -> Result<AgentSetup, Failure> {
         let board = self.board;
         let mut chosen = board.implementer(&self.project)?.ok_or_else(failure::no_agent)?;
-        model::choose(&mut chosen.part, feature.document.model().as_deref());
+        if let Some(wanted) = feature.document.model() {
+            model::pass_on(&mut chosen, &wanted)?;
+        }
         let variable = |name: &str| std::env::var(name).ok();
         let agent = match prepared::prepare(&chosen, &variable).way {
             ReviewerTransport::Agent(agent) => *agent,
@@ -164,10 +237,34 @@ impl FeatureJob<'_> {
         let branch = branch(row)?;
         let worktree = repository.ensure_worktree(&branch, &base, self.id())?;
         worktree.verify()?;
-        Ok(AgentSetup { agent, worktree, target, base })
+        // The check enriches; an agent works also where it cannot be made.
+        let main = MainCheckout::look(&repository, &board.settings().pipeline.dir).ok();
+        let context = self.context(&repository, &base);
+        let images = feature.document.image_paths();
+        let images = images.iter().map(|path| self.project.path.join(path)).filter(|path| path.is_file()).collect();
+        Ok(AgentSetup { agent, worktree, target, base, context, images, main })
     }
 
-    fn prompt(&self, feature: &Feature) -> Result<String, Refused> {
+    /// The guidance files of the project, as reviewers get them: of the base, so that a feature cannot change them.
+    fn context(&self, repository: &Repository, base: &str) -> Vec<ContextFile> {
+        let base = Sha::parse(base).ok();
+        let guidance = GUIDANCE.iter().filter_map(|name| {
+            // Without its guidance the agent still has its task.
+            match repository.blob(base.as_ref()?, name, MAX_GUIDANCE) {
+                Ok(Blob::Whole(text)) => Some(((*name).to_owned(), text)),
+                Ok(Blob::Missing | Blob::TooLarge(_)) | Err(_) => None,
+            }
+        });
+        let board = self.project.path.join(&self.board.settings().pipeline.dir);
+        let files = guidance.chain(pipeline::board_context(&board));
+        files
+            .map(|(name, text)| ContextFile { name, text: mask(&String::from_utf8_lossy(&text)).into_owned() })
+            .collect()
+    }
+
+    /// The prompt for a new session, and a shorter one for the session of the last iteration.
+    fn prompt(&self, feature: &Feature, ready: &AgentSetup) -> Result<(String, Option<String>), Refused> {
+        let images: Vec<String> = ready.images.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let row = &feature.row;
         let criteria = feature.criteria();
         let boundary = boundary();
@@ -178,6 +275,8 @@ impl FeatureJob<'_> {
             description: &description,
             spec: &spec,
             criteria: &criteria,
+            context: &ready.context,
+            images: &images,
             note: row.note.as_deref(),
             hook: row.hook_output.as_deref(),
             prior_work: if row.state.restarts > 0 { PriorWork::Interrupted } else { PriorWork::Nothing },
@@ -186,20 +285,27 @@ impl FeatureJob<'_> {
         let reviews: Vec<Iteration> =
             self.board.standing_iterations(self.project.id, self.id())?.into_iter().map(|row| row.iteration).collect();
         if reviews.is_empty() {
-            return Ok(agent_prompt::implement(&task));
+            return Ok((agent_prompt::implement(&task), None));
         }
         let output = self.last_output(row.state.iteration.saturating_sub(1))?;
-        Ok(agent_prompt::fix(&task, &History { reviews: &reviews, agent_output: &output }))
+        let full = agent_prompt::fix(&task, &History { reviews: &reviews, agent_output: &output });
+        // Its session holds the guidance and its own output.
+        let known = Task { context: &[], ..task };
+        let short = agent_prompt::fix(&known, &History { reviews: &reviews, agent_output: "" });
+        Ok((full, Some(short)))
     }
 
-    fn step_prompt(&self, feature: &Feature, step: &document::Step) -> Result<String, Refused> {
+    fn step_prompt(&self, feature: &Feature, ready: &AgentSetup, step: &document::Step) -> Result<String, Refused> {
         let boundary = boundary();
+        let images: Vec<String> = ready.images.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let (title, description) = (feature.title(), feature.document.description());
         let task = Task {
             title: &title,
             description: &description,
             spec: &feature.document.spec().unwrap_or_default(),
             criteria: &[],
+            context: &ready.context,
+            images: &images,
             note: feature.row.note.as_deref(),
             hook: None,
             prior_work: if feature.row.state.restarts > 0 { PriorWork::Interrupted } else { PriorWork::Nothing },
@@ -215,8 +321,34 @@ impl FeatureJob<'_> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Runs the agent, and announces and stores its output.
-    fn run_agent(&self, row: &FeatureRow, ready: &AgentSetup, prompt: &str) -> Result<Implemented, CallFailure> {
+    /// Continues the agent's session with the shorter prompt. An agent that cannot and says nothing starts a new one.
+    fn run_in_session(
+        &self,
+        row: &FeatureRow,
+        ready: &AgentSetup,
+        full: &str,
+        session: Option<(String, String)>,
+    ) -> Result<Implemented, CallFailure> {
+        if let Some((session, short)) = session {
+            let (done, has_spoken) = self.run_agent(row, ready, &short, Some(&session));
+            let is_over = done.as_ref().is_err_and(|failure| failure.why == FailureCause::Cancelled);
+            if done.is_ok() || has_spoken || is_over {
+                return done;
+            }
+            self.forget_session();
+        }
+        self.run_agent(row, ready, full, None).0
+    }
+
+    /// Runs the agent, and announces and stores its output. Also returns whether there was any.
+    fn run_agent(
+        &self,
+        row: &FeatureRow,
+        ready: &AgentSetup,
+        prompt: &str,
+        session: Option<&str>,
+    ) -> (Result<Implemented, CallFailure>, bool) {
+        let has_spoken = AtomicBool::new(false);
         let pipeline = &self.board.settings().pipeline;
         let transcript = Mutex::new(Transcript::new(self, row.state.iteration));
         let cancel = self.cancel.child_token();
@@ -224,6 +356,8 @@ impl FeatureJob<'_> {
             agent: &ready.agent,
             folder: ready.worktree.path(),
             prompt,
+            session,
+            images: &ready.images,
             limits: ImplementLimits {
                 wall: pipeline.time,
                 idle: pipeline.idle,
@@ -233,7 +367,10 @@ impl FeatureJob<'_> {
             executable: &self.board.home().executable,
             cancel: &cancel,
             started: &|mark| self.record(mark, &cancel),
-            heard: &|spoken| lock(&transcript).take(spoken.text()),
+            heard: &|spoken| {
+                has_spoken.store(true, Ordering::Relaxed);
+                lock(&transcript).take(spoken.text());
+            },
         };
         let (over, ended) = mpsc::channel::<()>();
         let done = std::thread::scope(|scope| {
@@ -251,7 +388,7 @@ impl FeatureJob<'_> {
         });
         lock(&transcript).finish();
         self.forget();
-        done
+        (done, has_spoken.load(Ordering::Relaxed))
     }
 
     /// Stores the identity of a process before it starts. If that fails, the process is cancelled.
@@ -298,7 +435,7 @@ impl<'a> Transcript<'a> {
         let mut text =
             before.ok().flatten().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         if !text.is_empty() {
-            text.push_str("\n\n---\n\n## Follow-up Session\n\n");
+            text.push_str(FOLLOW_UP);
         }
         let told = text.len();
         Self { job, iteration, text, told, told_at: Instant::now(), written: 0, written_at: Instant::now() }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_core::board::feature_event::FeatureEvent;
 use tollgate_core::board::machine::{Event, MAX_TRIES};
-use tollgate_core::board::{Criterion, FeatureId, Iteration, Outcome};
+use tollgate_core::board::{Criterion, FeatureId, Iteration, Met, Outcome};
 use tollgate_core::gate::Gate;
 use tollgate_core::sha::Sha;
 
@@ -14,7 +14,7 @@ use super::super::gate_result::{self, Facts, GateResult};
 use super::super::{Change, Refused, iso};
 use super::{Feature, FeatureJob, implement, model};
 use crate::config::Settings;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::forge::local::{Local, Trigger};
 use crate::forge::project::Project as Repository;
 use crate::pipeline::{self, GatedFeature, Memory, ModelOptions, ReviewProgress, ReviewRequest, Reviewed, Runtime};
@@ -62,14 +62,16 @@ impl FeatureJob<'_> {
         }
         let started = self.board.now();
         let criteria = feature.criteria();
-        let settings = self.settings(&feature, &compared);
+        let mut others = Vec::new();
+        let settings = self.settings(&feature, &compared, &mut others);
         let asks = settings.as_ref().is_ok_and(|settings| !settings.reviewers.is_empty());
         if asks && self.is_over_budget(&feature.row) {
             return self.failed(&feature.row, Event::OverBudget, &implement::over_budget(&feature.row));
         }
         let subject = self.subject();
         let reviewed = settings.and_then(|settings| {
-            let reviewed = self.look(&feature, &compared, &settings, &criteria, &subject)?;
+            let unmet = previous.last().map(unmet).unwrap_or_default();
+            let reviewed = self.look(&feature, &compared, &settings, (&criteria, unmet), &subject)?;
             Ok((reviewed, settings))
         });
         process::crash_point("gate-reviewed");
@@ -89,11 +91,13 @@ impl FeatureJob<'_> {
             at: &at,
             fail_on: settings.fail_on,
             previous: previous.last(),
+            overridden: &override_in_force(&previous),
             base: compared.base.as_str(),
             commit: &commit,
             after_step: steps.last().filter(|_| feature.row.state.stale).map(|step| &step.id),
         };
-        let judged = gate_result::evaluate(&reviewed, &facts);
+        let mut judged = gate_result::evaluate(&reviewed, &facts);
+        judged.iteration.notes.extend(others);
         let record = record(&reviewed, judged.iteration.outcome, subject, (started, self.board.now()));
         self.conclude(&feature, &compared, judged, &reviewed, record)
     }
@@ -115,11 +119,14 @@ impl FeatureJob<'_> {
         let moved = head.filter(|head| *head != compared.commit);
         iteration.outdated = moved.is_some();
         let reason = iteration.reason.clone();
-        let is_last_try = feature.row.state.tries + 1 >= MAX_TRIES;
+        // More tries would cost more and end the same.
+        let is_refused = reviewed.runs.iter().any(|run| run.over_budget);
+        let is_last_try = is_refused || feature.row.state.tries + 1 >= MAX_TRIES;
         let event = match (&moved, outcome) {
             (Some(head), _) => Event::HeadMoved(head.as_str().to_owned()),
             (None, Outcome::Approved) => Event::Approved(commit),
             (None, Outcome::Rejected) => Event::Rejected { commit, same_again },
+            (None, Outcome::Failed) if is_refused => Event::ReviewRefused,
             (None, Outcome::Failed) => Event::ReviewFailed,
         };
         let mut change = Change::of(event);
@@ -151,15 +158,17 @@ impl FeatureJob<'_> {
         Ok(())
     }
 
-    /// Retries a failed review; after the last attempt the feature waits for a person.
+    /// Retries a failed review; after the last attempt the feature waits for a person. A wrong setting, such as a budget
+    /// that does not suffice, is still wrong at the next attempt, so there is only one.
     fn review_failed(&self, feature: &Feature, commit: &str, why: &Failure) -> Result<(), Refused> {
         if handles::were_missing(why) {
             return Err(Refused::Failure(why.clone()));
         }
         let row = &feature.row;
-        let mut change = Change::of(Event::ReviewFailed);
+        let is_refused = matches!(why.kind, Kind::Config | Kind::User);
+        let mut change = Change::of(if is_refused { Event::ReviewRefused } else { Event::ReviewFailed });
         change.set.problem = Field::Set(super::in_words(why));
-        if row.state.tries + 1 < MAX_TRIES {
+        if !is_refused && row.state.tries + 1 < MAX_TRIES {
             change.set.not_before_ms = Some(self.later(feature));
         } else {
             let at = iso(self.board.now());
@@ -169,6 +178,7 @@ impl FeatureJob<'_> {
                 at: &at,
                 fail_on: self.board.settings().fail_on,
                 previous: None,
+                overridden: &[],
                 base: &base,
                 commit,
                 after_step: None,
@@ -204,12 +214,21 @@ impl FeatureJob<'_> {
         Ok(ReviewedCommits { repository, base, commit: head, last })
     }
 
-    /// The settings at the base of the feature, so that it cannot change its own review.
-    fn settings(&self, feature: &Feature, compared: &ReviewedCommits) -> Result<Settings, Failure> {
+    /// The settings at the base of the feature, so that it cannot change its own review. `notes` receives the reviewers
+    /// that use another model than the feature's.
+    fn settings(
+        &self,
+        feature: &Feature,
+        compared: &ReviewedCommits,
+        notes: &mut Vec<String>,
+    ) -> Result<Settings, Failure> {
         let mut settings = self.board.settings_as_of(&self.project, &compared.repository, &compared.base)?;
         let wanted = settings.pipeline.review_model.clone().or_else(|| feature.document.model());
-        for chosen in &mut settings.reviewers {
-            model::choose(&mut chosen.part, wanted.as_deref());
+        if let Some(wanted) = wanted {
+            let others = model::pass_on_to_all(&mut settings.reviewers, &wanted)?;
+            notes.extend(
+                others.iter().map(|name| format!("`{name}` reviewed with its own model instead of `{wanted}`")),
+            );
         }
         if let Some(most) = settings.pipeline.usd {
             let left = (most - feature.row.cost_usd).max(0.0);
@@ -227,7 +246,7 @@ impl FeatureJob<'_> {
         feature: &Feature,
         compared: &ReviewedCommits,
         settings: &Settings,
-        criteria: &[Criterion],
+        (criteria, unmet): (&[Criterion], Vec<(String, String)>),
         subject: &Subject,
     ) -> Result<Reviewed, Failure> {
         let home = self.board.home();
@@ -235,20 +254,37 @@ impl FeatureJob<'_> {
         let memory = self.board.database().store();
         let told = Mutex::new(None::<Instant>);
         let iteration = feature.row.state.iteration;
+        let live = Mutex::new(LiveOutput::default());
+        let show = |(reviewer, text): (String, String)| {
+            // Progress events are best effort.
+            let _ =
+                self.announce(&FeatureEvent::ReviewProgress { iteration, message: &text, reviewer: Some(&reviewer) });
+        };
         let tell = |progress: ReviewProgress<'_>| {
+            let mut live = live.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if let ReviewProgress::Output { reviewer, text } = progress {
+                live.add(reviewer, text).into_iter().for_each(show);
+                return;
+            }
             let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
                 *told = Some(Instant::now());
                 let message = progress.in_words();
                 // Progress events are best effort.
-                let _ = self.announce(&FeatureEvent::ReviewProgress { iteration, message: &message });
+                let _ = self.announce(&FeatureEvent::ReviewProgress { iteration, message: &message, reviewer: None });
             }
         };
         let (title, body, spec) = (feature.title(), feature.document.description(), feature.document.spec());
         let variable = |name: &str| std::env::var(name).ok();
         let forge = Local::open(&self.project.path, Trigger::Range(range), home.git.clone())?;
-        let feature =
-            GatedFeature { subject: subject.clone(), title: &title, body: &body, spec: spec.as_deref(), criteria };
+        let feature = GatedFeature {
+            subject: subject.clone(),
+            title: &title,
+            body: &body,
+            spec: spec.as_deref(),
+            criteria,
+            unmet,
+        };
         let models = ModelOptions {
             recording: if settings.reviewers.is_empty() { Recording::Off } else { Recording::start() },
             prompts: Some(home.data.join("settings.json")),
@@ -263,6 +299,7 @@ impl FeatureJob<'_> {
         };
         let mut request = ReviewRequest::for_gate(settings, forge, feature, models, runtime);
         let reviewed = pipeline::review_change(&mut request);
+        live.lock().unwrap_or_else(std::sync::PoisonError::into_inner).finish().into_iter().for_each(show);
         if let Some(record) = request.models.recording.written(request.models.boundary) {
             self.keep_record(iteration, &record);
         }
@@ -278,6 +315,56 @@ impl FeatureJob<'_> {
     }
 }
 
+/// The criteria that a review called not met, by their texts, each with the reason.
+fn unmet(review: &Iteration) -> Vec<(String, String)> {
+    let unmet = review.compliance.criteria.iter().filter_map(|(criterion, met)| match met {
+        Met::No { evidence } => Some((criterion.text.clone(), evidence.clone())),
+        Met::Yes { .. } | Met::Unclear { .. } => None,
+    });
+    unmet.collect()
+}
+
+/// The answer of a reviewer as it is written, announced in pieces.
+#[derive(Default)]
+struct LiveOutput {
+    pending: Option<(String, String)>,
+    told: Option<Instant>,
+}
+
+impl LiveOutput {
+    /// Adds text; returns what is due, by reviewer.
+    fn add(&mut self, reviewer: &str, text: &str) -> Vec<(String, String)> {
+        let mut due = Vec::new();
+        if self.pending.as_ref().is_some_and(|(other, _)| other != reviewer) {
+            due.extend(self.pending.take());
+        }
+        let (_, pending) = self.pending.get_or_insert_with(|| (reviewer.to_owned(), String::new()));
+        pending.push_str(text);
+        if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
+            self.told = Some(Instant::now());
+            due.extend(self.pending.take());
+        }
+        due
+    }
+
+    fn finish(&mut self) -> Option<(String, String)> {
+        self.pending.take()
+    }
+}
+
+/// The reviews that a person approved against, the last one first, unless the feature was sent back to the agent after that.
+///
+/// Where the agent had changed nothing, the person approved the commit that was reviewed before.
+pub(in crate::board) fn override_in_force(reviews: &[Iteration]) -> Vec<&Iteration> {
+    let Some(last) = reviews.iter().rposition(|review| review.overridden.is_some()) else { return Vec::new() };
+    if reviews[last..].iter().any(|review| review.note.is_some()) {
+        return Vec::new();
+    }
+    let end = reviews[..last].iter().rposition(|review| review.commit.is_some());
+    let of_commit = end.filter(|_| reviews[last].commit.is_none()).and_then(|index| reviews.get(index));
+    [Some(&reviews[last]), of_commit].into_iter().flatten().collect()
+}
+
 /// The subject under which reviews of a feature are stored.
 pub(in crate::board) fn subject(project: &ProjectRow, feature: &FeatureId) -> Subject {
     Subject {
@@ -288,7 +375,7 @@ pub(in crate::board) fn subject(project: &ProjectRow, feature: &FeatureId) -> Su
 }
 
 /// Creates a directory that only its owner can read, because transcripts quote code.
-fn own_folder(folder: &Path) -> std::io::Result<()> {
+pub(super) fn own_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

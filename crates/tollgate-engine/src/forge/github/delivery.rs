@@ -13,8 +13,9 @@ mod payload;
 #[cfg(test)]
 mod tests;
 
+use tollgate_core::pull::command::{self, Command};
 use tollgate_core::pull::webhook_event::{Actor, CommentRef, PullEvent, WebhookEvent, WebhookEventKind};
-use tollgate_core::pull::{Repo, RepoError, check_run, command};
+use tollgate_core::pull::{Repo, RepoError, check_run};
 use tollgate_core::sha::{Sha, ShaError};
 
 use self::payload::{Check, Comment, Payload, PullRequest, Text, User};
@@ -224,11 +225,14 @@ impl Delivery<'_> {
         }
     }
 
-    /// A bot command in a comment, unless a bot wrote it.
+    /// A bot command in a comment. Other bots may only propose dismissals; our own comments are none.
     fn said(&self, number: u64, comment: &Comment<'_>, place: CommentRef) -> Read {
         let by = actor(comment.user.as_ref());
         let body = comment.body.as_ref().map_or("", Text::as_str);
-        let command = Some(body).filter(|_| !by.is_bot).and_then(|body| command::parse(body, self.mention));
+        let command = command::parse(body, self.mention).filter(|command| {
+            let is_ours = by.login.strip_suffix("[bot]").is_some_and(|login| login.eq_ignore_ascii_case(self.mention));
+            !by.is_bot || (matches!(command, Command::Dismiss { .. }) && !is_ours)
+        });
         match command {
             Some(command) => self.ask(number, PullEvent::Commanded { by, comment: place, command }),
             None => Ok(None),

@@ -22,12 +22,15 @@ use crate::forge::host::{HostError, HostErrorKind, HostResult, Thread};
 const THREADS: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \
     repository(owner: $owner, name: $name) { pullRequest(number: $number) { \
     reviewThreads(first: 100, after: $after) { pageInfo { hasNextPage endCursor } \
-    nodes { id isResolved viewerCanResolve comments(first: 1) { nodes { databaseId fullDatabaseId } } } } } } }";
+    nodes { id isResolved viewerCanResolve viewerCanUnresolve comments(first: 1) { nodes { databaseId fullDatabaseId } } } } } } }";
 
 /// A field of [`THREADS`] that old servers lack.
 const LARGE: &str = "fullDatabaseId";
 
 const RESOLVE: &str = "mutation($thread: ID!) { resolveReviewThread(input: { threadId: $thread }) { thread { id } } }";
+
+const UNRESOLVE: &str =
+    "mutation($thread: ID!) { unresolveReviewThread(input: { threadId: $thread }) { thread { id } } }";
 
 /// The maximum length of an identifier or cursor.
 const MAX_NAME: usize = 500;
@@ -111,6 +114,8 @@ struct Node {
     is_resolved: bool,
     #[serde(default)]
     viewer_can_resolve: bool,
+    #[serde(default)]
+    viewer_can_unresolve: bool,
     comments: Comments,
 }
 
@@ -132,7 +137,8 @@ impl Node {
     fn into_host(self) -> Option<Thread> {
         let began = self.comments.nodes.into_iter().flatten().next()?;
         let root = began.full_database_id.and_then(|text| text.parse().ok()).or(began.database_id)?;
-        Some(Thread { id: self.id, root, is_resolved: self.is_resolved, may_resolve: self.viewer_can_resolve })
+        let (may_resolve, may_unresolve) = (self.viewer_can_resolve, self.viewer_can_unresolve);
+        Some(Thread { id: self.id, root, is_resolved: self.is_resolved, may_resolve, may_unresolve })
     }
 }
 
@@ -164,10 +170,19 @@ pub(super) fn threads(host: &GithubHost, repo: &Repo, number: u64) -> HostResult
 
 /// Resolves a review thread.
 pub(super) fn resolve(host: &GithubHost, thread: &str) -> HostResult<()> {
+    change(host, thread, ("resolveReviewThread", RESOLVE))
+}
+
+/// Opens a review thread again.
+pub(super) fn unresolve(host: &GithubHost, thread: &str) -> HostResult<()> {
+    change(host, thread, ("unresolveReviewThread", UNRESOLVE))
+}
+
+fn change(host: &GithubHost, thread: &str, (name, query): (&'static str, &str)) -> HostResult<()> {
     if thread.is_empty() || thread.len() > MAX_NAME {
         return Err(error::wont_do(format!("`{}` is not the name of a thread", tidy(thread))));
     }
-    let mut request = request("resolveReviewThread", RESOLVE, ThreadVariables { thread })?;
+    let mut request = request(name, query, ThreadVariables { thread })?;
     request.cost = Cost::Change;
     ask::<serde::de::IgnoredAny>(host, &request).map(drop)
 }

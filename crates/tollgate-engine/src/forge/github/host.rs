@@ -275,6 +275,10 @@ impl Host for GithubHost {
         graphql::resolve(self, thread)
     }
 
+    fn unresolve(&self, _repo: &Repo, thread: &str) -> HostResult<()> {
+        graphql::unresolve(self, thread)
+    }
+
     fn begin_check(&self, repo: &Repo, check: &NewCheck<'_>) -> HostResult<u64> {
         let path = format!("/repos/{repo}/check-runs");
         self.number(&Request::content(Method::POST, path, &wire::CheckBegin::new(check))?)

@@ -135,6 +135,7 @@ impl Local {
         let mut n_conflicts = 0;
         for entry in status.split(|&byte| byte == 0).filter(|entry| !entry.is_empty()) {
             match entry {
+                [b'?', b' ', path @ ..] if is_of_board(path) => continue,
                 [b'?', b' ', path @ ..] => uncommitted.untracked.push(path.to_vec()),
                 [b'u', ..] => n_conflicts += 1,
                 [b'1' | b'2', ..] => {}
@@ -300,4 +301,9 @@ fn nothing(repository: &Repository) -> Sha {
 pub(in crate::forge) fn empty_tree(sha256: bool) -> Result<Sha, Failure> {
     let name = if sha256 { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
     Sha::parse(name).map_err(|_| failure::git_unreadable("hash-object"))
+}
+
+/// True for untracked files that the board writes itself: features with their reviews, and the work trees of agents.
+fn is_of_board(path: &[u8]) -> bool {
+    [&b".automaker/features/"[..], b".worktrees/"].iter().any(|folder| path.starts_with(folder))
 }

@@ -124,6 +124,14 @@ pub(crate) fn other_branch(path: &Path, found: &str, expected: &str) -> Failure 
         .hint(format!("Run `git switch {expected}` in it; nothing was changed."))
 }
 
+/// An agent switched its worktree to a commit that does not build on its branch.
+pub(crate) fn switched(path: &Path, found: &str, expected: &str) -> Failure {
+    user(format!(
+        "the agent switched its work tree from the branch `{expected}` to {found}, which does not build on it"
+    ))
+    .hint(format!("Run `git switch {expected}` in `{}`, then retry.", path.display()))
+}
+
 /// The worktree was tampered with.
 pub(crate) fn not_the_worktree(path: &Path, problem: &str) -> Failure {
     external(format!("`{}` is not the worktree it should be: {problem}", path.display()))

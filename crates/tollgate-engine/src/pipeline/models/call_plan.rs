@@ -6,7 +6,7 @@ use tollgate_core::analysis::Analysis;
 use tollgate_core::diff::{FileDiff, Line, LineKind};
 use tollgate_core::finding::{Finding, LineRange, Side};
 use tollgate_core::path::{FilePath, RepoPath};
-use tollgate_core::plan::{self, Plan};
+use tollgate_core::plan::{self, Plan, render};
 use tollgate_core::prompt::{self, AnswerForm, Prompt};
 use tollgate_core::tokens;
 
@@ -50,6 +50,7 @@ impl PlanInputs<'_> {
         let applies = |index: usize, path: &RepoPath| {
             shared.applies.get(index).is_some_and(|it| it.is_about(FilePath::of_repo_path(path).as_str()))
         };
+        let is_fresh = |file: usize, line: &Line<'_>| self.is_fresh(file, line);
         let setting = prompt::PromptSettings {
             system: shared.prompts.system.as_deref(),
             template: shared.prompts.template.as_deref(),
@@ -57,6 +58,7 @@ impl PlanInputs<'_> {
             description: &shared.description,
             spec: &shared.spec,
             criteria: &shared.criteria,
+            unmet: &shared.unmet,
             context: &shared.context,
             effects: &shared.effects,
             focus: &self.inputs.policy.focus,
@@ -65,6 +67,7 @@ impl PlanInputs<'_> {
             instructions: &shared.instructions,
             applies: &applies,
             prior: &shared.prior,
+            fresh: self.inputs.prior.map(|_| &is_fresh as render::IsFresh<'_>),
             skipped: &shared.skipped,
             boundary: &shared.boundary,
             schema: &shared.schema,
@@ -105,17 +108,18 @@ impl PlanInputs<'_> {
         let Some(last) = self.inputs.prior.filter(|_| self.inputs.only_fresh) else {
             return true;
         };
-        let file = &self.files[file];
-        let at = |path: Option<&RepoPath>, number: Option<u32>, side| {
-            let place = path.zip(number);
-            place.is_some_and(|(path, number)| {
-                last.is_new_to(reviewer, &FilePath::of_repo_path(path), LineRange::line(number), side)
-            })
+        !last.asked(reviewer) || self.is_fresh(file, line)
+    }
+
+    /// True when a line changed since the last review.
+    fn is_fresh(&self, file: usize, line: &Line<'_>) -> bool {
+        let (Some(last), Some(file)) = (self.inputs.prior, self.files.get(file)) else { return true };
+        let (path, number, side) = match line.kind {
+            LineKind::Removed => (file.old_path.as_ref(), line.old, Side::Left),
+            LineKind::Added | LineKind::Context => (file.new_path.as_ref(), line.new, Side::Right),
         };
-        match line.kind {
-            LineKind::Removed => at(file.old_path.as_ref(), line.old, Side::Left),
-            _ => at(file.new_path.as_ref(), line.new, Side::Right),
-        }
+        let place = path.zip(number);
+        place.is_some_and(|(path, number)| last.is_fresh(&FilePath::of_repo_path(path), LineRange::line(number), side))
     }
 
     /// True when a reviewer has not seen a hunk yet and the file is not skipped.

@@ -67,11 +67,9 @@ pub(super) fn check(context: &ModelContext<'_>, change: &Change, files: &[FileDi
     }
 }
 
-/// Turns a fix into a suggestion.
+/// Withdraws a fix. What was refused is shown neither as a fix nor as a suggestion.
 fn withdraw(finding: &mut Finding, why: &str) {
-    let Some(fix) = finding.fix.take() else { return };
-    if finding.suggestion.is_none() {
-        finding.suggestion = Some(fix.replacement);
+    if let Some(fix) = finding.fix.take() {
+        verify::withhold_fix(finding, why, fix.replacement);
     }
-    finding.extra.insert("x_fix_withheld".to_owned(), why.into());
 }

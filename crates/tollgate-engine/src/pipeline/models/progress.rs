@@ -25,11 +25,16 @@ impl ProgressTracker {
         events: &dyn Fn(ReviewProgress<'_>),
     ) {
         let (job, stage) = match sign {
+            JobEvent::Output { job, text } => {
+                let member = jobs.get(job).and_then(|job| names.get(job.member));
+                events(ReviewProgress::Output { reviewer: member.map_or("", String::as_str), text: &text });
+                return;
+            }
             JobEvent::Begun { job } => (job, Cow::Borrowed("is asked")),
             JobEvent::CallProgress { job, heard } => match heard {
                 CallProgress::Sent => (job, Cow::Borrowed("reads")),
-                CallProgress::Answer(n_bytes) => {
-                    self.n_bytes += n_bytes;
+                CallProgress::Answer(text) => {
+                    self.n_bytes += text.len();
                     (job, Cow::Borrowed("answers"))
                 }
                 CallProgress::Working(what) if what.is_empty() => (job, Cow::Borrowed("thinks")),

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::Value;
-use tollgate_core::answer;
+use tollgate_core::answer::{self, Asks};
 use tollgate_core::board::Criterion;
 use tollgate_core::boundary::Boundary;
 use tollgate_core::change::Change;
-use tollgate_core::finding::Finding;
 use tollgate_core::path::FilePath;
-use tollgate_core::prompt::{self, ContextFile};
+use tollgate_core::prompt::{self, ContextFile, PriorFinding};
 use tollgate_rules::text::injection;
 use tollgate_rules::text::mask::mask;
 
@@ -20,7 +19,7 @@ use crate::config::{FILE_NAME, Instruction};
 use crate::failure::Failure;
 use crate::forge::local::{GUIDANCE, GUIDANCE_FOLDER, Local, PROJECT_PROMPTS};
 use crate::pipeline::fetch::alters_settings;
-use crate::pipeline::prior::MappedPrior;
+use crate::pipeline::prior::PriorKey;
 use crate::reviewer::prompts;
 use crate::tree::{self, Entry};
 
@@ -40,7 +39,10 @@ pub(super) struct PromptContext {
     pub(super) effects: Vec<String>,
     pub(super) instructions: Vec<prompt::Instruction>,
     pub(super) applies: Vec<Instruction>,
-    pub(super) prior: Vec<Finding>,
+    pub(super) prior: Vec<PriorFinding>,
+    /// The findings of the last review in the same order, as the last review has them.
+    pub(super) prior_keys: Vec<PriorKey>,
+    pub(super) unmet: Vec<(String, String)>,
     pub(super) skipped: Vec<prompt::Skipped>,
     pub(super) boundary: Boundary,
     pub(super) schema: Value,
@@ -54,17 +56,28 @@ pub(super) fn guidance(forge: &Local, change: &Change) -> Result<Vec<(String, Ve
 
 /// The prompts and the context of a board, by the paths they usually have.
 fn of_board(board: &Path) -> Vec<(String, Vec<u8>)> {
+    let prompts = read_own(board, "settings.json").map(|text| (PROJECT_PROMPTS.to_owned(), text));
+    board_context(board).into_iter().chain(prompts).collect()
+}
+
+/// The context files of a board, by the paths they usually have.
+pub(crate) fn board_context(board: &Path) -> Vec<(String, Vec<u8>)> {
     let names = std::fs::read_dir(board.join("context")).into_iter().flatten().flatten().take(MAX_CONTEXT);
     let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.retain(|name| [".md", ".txt"].iter().any(|end| name.to_lowercase().ends_with(end)));
     names.sort();
-    let context = names.into_iter().map(|name| (format!("context/{name}"), format!("{GUIDANCE_FOLDER}/{name}")));
-    let files = context.chain([("settings.json".to_owned(), PROJECT_PROMPTS.to_owned())]);
-    let read = |(place, path): (String, String)| match tree::read(board, place.as_bytes(), MAX_GUIDANCE) {
-        Ok(Entry::File { content, .. }) => Some((path, content)),
-        Ok(Entry::TooLarge(_) | Entry::Link(_) | Entry::Other) | Err(_) => None,
+    let read = |name: String| {
+        let text = read_own(board, &format!("context/{name}"))?;
+        Some((format!("{GUIDANCE_FOLDER}/{name}"), text))
     };
-    files.filter_map(read).collect()
+    names.into_iter().filter_map(read).collect()
+}
+
+fn read_own(board: &Path, place: &str) -> Option<Vec<u8>> {
+    match tree::read(board, place.as_bytes(), MAX_GUIDANCE) {
+        Ok(Entry::File { content, .. }) => Some(content),
+        Ok(Entry::TooLarge(_) | Entry::Link(_) | Entry::Other) | Err(_) => None,
+    }
 }
 
 impl PromptContext {
@@ -138,6 +151,8 @@ impl PromptContext {
                 text: instruction.text.clone(),
             })
             .collect();
+        let asked = inputs.prior.map(|prior| prior.questions(context.is_gate)).unwrap_or_default();
+        let (prior_keys, prior): (Vec<PriorKey>, Vec<PriorFinding>) = asked.into_iter().unzip();
         Self {
             prompts,
             title: mask(title).into_owned(),
@@ -148,10 +163,12 @@ impl PromptContext {
             effects: inputs.policy.changes.iter().map(|effect| mask(effect).into_owned()).collect(),
             instructions,
             applies,
-            prior: inputs.prior.map(MappedPrior::open).unwrap_or_default(),
+            unmet: context.unmet.iter().map(|(text, why)| (mask(text).into_owned(), mask(why).into_owned())).collect(),
             skipped: skipped.collect(),
             boundary: Boundary::new(context.options.boundary.to_be_bytes()),
-            schema: if context.criteria.is_empty() { answer::schema() } else { answer::schema_with_criteria() },
+            schema: answer::schema(Asks { criteria: !context.criteria.is_empty(), prior: !prior.is_empty() }),
+            prior,
+            prior_keys,
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct ReviewerRun {
     pub time: Duration,
     /// Set when no call returned an answer.
     pub failure: Option<Failure>,
+    /// True when the budget did not suffice for all calls.
+    pub over_budget: bool,
 }
 
 impl ReviewerRun {
@@ -42,6 +44,7 @@ impl ReviewerRun {
             cost: None,
             time: Duration::ZERO,
             failure: None,
+            over_budget: false,
         }
     }
 
@@ -133,6 +136,7 @@ mod tests {
             cost: Some(1.234),
             time: Duration::from_millis(12_345),
             failure: None,
+            over_budget: false,
         }
     }
 

@@ -12,6 +12,16 @@ use rustix::process::{Pid, Signal};
 /// An environment larger than this is not read to its end.
 const MAX_ENVIRON: u64 = 4 << 20;
 
+/// The most ancestors that are looked at.
+const MAX_ANCESTORS: usize = 128;
+
+/// The processes above this one, the parent first.
+pub(super) fn ancestors() -> impl Iterator<Item = Process> {
+    let own = i32::try_from(std::process::id()).ok().and_then(Process::of);
+    let parent = |process: &Process| Process::of(process.parent).filter(|parent| parent.id > 0);
+    std::iter::successors(own, parent).skip(1).take(MAX_ANCESTORS)
+}
+
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Process {
@@ -43,6 +53,15 @@ impl Process {
             started: fields.get(19)?.parse().ok()?,
             has_ended: matches!(*fields.first()?, "Z" | "X" | "x"),
         })
+    }
+
+    /// The arguments it was started with, the program first.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = Vec<u8>> {
+        let mut line = Vec::new();
+        if let Ok(file) = std::fs::File::open(format!("/proc/{}/cmdline", self.id)) {
+            let _ = file.take(MAX_ENVIRON).read_to_end(&mut line);
+        }
+        line.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect::<Vec<_>>().into_iter()
     }
 
     /// True when this variable has this value in the environment that it was started with.

@@ -38,12 +38,18 @@ impl<'a> ExistingPosts<'a> {
         keep_first(found, |extra| host.delete_line_comment(repo, extra))
     }
 
-    /// Our review comments whose text matches, oldest first.
-    fn line_comments(&mut self, is_it: impl Fn(&str) -> bool) -> HostResult<Vec<(u64, String)>> {
+    /// The review comments of all authors.
+    pub(super) fn all_line_comments(&mut self) -> HostResult<&[Comment]> {
         let Target { host, repo, number, .. } = self.target;
         if self.line_comments.is_none() {
             self.line_comments = Some(host.line_comments(repo, number)?);
         }
+        Ok(self.line_comments.as_deref().unwrap_or_default())
+    }
+
+    /// Our review comments whose text matches, oldest first.
+    fn line_comments(&mut self, is_it: impl Fn(&str) -> bool) -> HostResult<Vec<(u64, String)>> {
+        self.all_line_comments()?;
         Ok(self.ours(self.line_comments.iter().flatten(), is_it))
     }
 

@@ -69,26 +69,6 @@ pub(super) fn inline(
     post_once(existing, post, &inline.at_file().body, outbox, |mark| is_about(mark, inline)).map(|(id, _)| Some(id))
 }
 
-/// Resolves the thread of a finding, if permitted and without replies of people.
-pub(super) fn resolve(existing: &mut ExistingPosts<'_>, post: &Post) -> Result<Option<u64>, JobError> {
-    let of_it = |mark: &Marker| matches!(mark, Marker::Finding { key } if key.to_string() == post.key);
-    match resolve_all(existing, of_it) {
-        // An open thread does no harm, so this is not retried.
-        Err(error) if matches!(error.kind, HostErrorKind::Forbidden | HostErrorKind::NotFound) => Ok(None),
-        resolved => Ok(resolved.map(|()| None)?),
-    }
-}
-
-fn resolve_all(existing: &mut ExistingPosts<'_>, is_it: impl Fn(&Marker) -> bool) -> HostResult<()> {
-    let target = existing.target;
-    for thread in existing.threads(is_it)? {
-        if !thread.is_resolved && thread.may_resolve {
-            target.host.resolve(target.repo, &thread.id)?;
-        }
-    }
-    Ok(())
-}
-
 fn is_about(mark: &Marker, inline: &InlineComment) -> bool {
     matches!(mark, Marker::Finding { key } if key.to_string() == inline.key)
 }

@@ -10,6 +10,7 @@ use tollgate_core::intent;
 use tollgate_core::pull::check_run::CheckOutput;
 use tollgate_core::pull::marker::Marker;
 use tollgate_core::pull::not_reviewed::{self, AuthorAccess, Notice};
+use tollgate_core::report::head_state::SINCE_LAST;
 use tollgate_core::sha::Sha;
 
 use super::super::compose::{self, PostInputs};
@@ -22,7 +23,7 @@ use crate::forge::remote::{FetchRequest, Fetched, Remote};
 use crate::pipeline::{self, Memory, ModelOptions, PullRequest, ReviewProgress, ReviewRequest, Reviewed, Runtime};
 use crate::process;
 use crate::store::pulls::{Finished, PostRow, PullRow, Quota, ReviewKey};
-use crate::store::{RunRecord, Subject};
+use crate::store::{CompletedRun, RunRecord, Subject};
 
 mod quota;
 
@@ -281,6 +282,7 @@ fn look(
         ReviewProgress::Fetched { .. } => process::crash_point("review-change-fetched"),
         ReviewProgress::Scanned { .. } => process::crash_point("review-files-scanned"),
         ReviewProgress::ModelProgress { .. } => process::crash_point("review-model-asked"),
+        ReviewProgress::Output { .. } => {}
     };
     let range = format!("{}..{}", compared.merge_base, pull.head);
     let forge = compared.remote.local(&range, &pull.base)?;
@@ -335,7 +337,7 @@ fn conclude(
     let posts = compose::posts(&PostInputs {
         reviewed,
         settings: &compared.settings,
-        mention: &job.me.mention,
+        mention: Some(&job.me.mention),
         site_url: &job.pulls.site().url,
         repo: &job.repo,
         known: &known,
@@ -345,7 +347,13 @@ fn conclude(
         details_url: details_url.as_deref(),
     });
     let time = (started, job.pulls.now());
-    let record = RunRecord::completed(reviewed.completed(), subject, time);
+    // A dismissal renders the summary again from the stored review.
+    let mut completed = CompletedRun { review: pipeline::with_remembered_summary(reviewed), ..reviewed.completed() };
+    if is_first_seen {
+        // The posts show no delta, so the stored review has none either.
+        completed.review.extra.remove(SINCE_LAST);
+    }
+    let record = RunRecord::completed(completed, subject, time);
     let reviewed = ReviewKey { head: reviewed.review.reviewed.clone(), key };
     let finished = Finished {
         record: Some(Box::new(record)),
@@ -364,21 +372,23 @@ fn was_seen(posts: &[PostRow], head: &Sha) -> bool {
 }
 
 /// The keys of findings that have a comment of ours.
-fn commented(job: &PullJob<'_>) -> Result<BTreeSet<String>, JobError> {
+pub(in crate::pulls) fn commented(job: &PullJob<'_>) -> Result<BTreeSet<String>, JobError> {
     let comments = job.host.line_comments(&job.repo, job.number)?;
     let ours = comments.iter().filter(|comment| job.me.wrote(&comment.author));
-    let keys = ours.flat_map(|comment| Marker::all_in(&comment.body)).filter_map(|mark| match mark {
-        Marker::Finding { key } => Some(key.to_string()),
-        Marker::Summary { .. } | Marker::Review { .. } | Marker::Reply { .. } | Marker::Note { .. } => None,
-    });
-    Ok(keys.collect())
+    let keys = ours.flat_map(|comment| Marker::all_in(&comment.body)).filter_map(|mark| mark.finding());
+    Ok(keys.map(|key| key.to_string()).collect())
 }
 
 /// The page of a commit's review, found by commit, since the review's number is not assigned yet.
 pub(in crate::pulls) fn details_url(job: &PullJob<'_>, head: &Sha) -> Option<String> {
     let subject = job.pulls.site().subject(&job.repo, job.number);
-    let url = job.pulls.site().public_url.as_ref()?;
+    let url = job.pulls.site().public_url.as_deref().filter(|url| serves_pages(url))?;
     Some(format!("{url}/reviews?repository={}&q={head}", subject.repository.replace('/', "%2F")))
+}
+
+/// True for an address without a path: pages link to one another from the root, so below a path they would not work.
+fn serves_pages(public_url: &str) -> bool {
+    public_url.split_once("://").is_some_and(|(_, host)| !host.trim_end_matches('/').contains('/'))
 }
 
 /// Retries a failed review with backoff; after the last attempt its check run reports the failure.

@@ -46,8 +46,8 @@ fn run(members: &[Member], jobs: &[CallJob], recording: &Recording, usd: Option<
         idle: Duration::from_secs(60),
         parallel: 2,
         usd,
-        weight: Weight::Findings,
         criteria: &[],
+        n_prior: 0,
         cancel: &cancel,
     };
     let mut signs = Vec::new();

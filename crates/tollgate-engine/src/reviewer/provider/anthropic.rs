@@ -10,6 +10,8 @@
 //! data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}
 //! event: message_stop
 //! data: {"type":"message_stop"}
+//!
+//! {"type":"message","model":"…","content":[{"type":"text","text":"…"}],"stop_reason":"end_turn"}     without a stream
 //! ```
 //!
 //! `cache_control` caches a block with everything before it: later questions of a review read the shared part from the
@@ -76,7 +78,9 @@ pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit
             take_usage(assembly, &message["message"]["usage"]);
             Ok(Sign::Alive)
         }
-        "content_block_start" => take_block(assembly, &message),
+        "content_block_start" => {
+            take_block(assembly, message["index"].as_u64().unwrap_or(0), &message["content_block"])
+        }
         "content_block_delta" => take_delta(assembly, &message),
         "message_delta" => {
             take_usage(assembly, &message["usage"]);
@@ -91,15 +95,31 @@ pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit
     }
 }
 
+/// Handles a whole message from a service that does not stream.
+pub(super) fn take_message(assembly: &mut Assembly, message: &Value) -> Result<(), Unfit> {
+    if let Some(fault) = fault(message) {
+        return Err(Unfit::Fault(fault));
+    }
+    let Some(blocks) = message["content"].as_array() else {
+        return Err(Unfit::Garbled("it has no part of an answer".to_owned()));
+    };
+    assembly.name_model(&message["model"]);
+    take_usage(assembly, &message["usage"]);
+    for (index, block) in (0u64..).zip(blocks) {
+        take_block(assembly, index, block)?;
+    }
+    assembly.stop = message["stop_reason"].as_str().map(stop_of);
+    Ok(())
+}
+
 /// A block begins; some servers put its text here.
-fn take_block(assembly: &mut Assembly, message: &Value) -> Result<Sign, Unfit> {
-    let block = &message["content_block"];
+fn take_block(assembly: &mut Assembly, index: u64, block: &Value) -> Result<Sign, Unfit> {
     match block["type"].as_str() {
         Some("text") => assembly.say(block["text"].as_str().unwrap_or_default()),
         Some("tool_use") => {
             let input = block["input"].as_object().filter(|input| !input.is_empty());
             let arguments = input.map_or_else(String::new, |_| block["input"].to_string());
-            assembly.call(message["index"].as_u64().unwrap_or(0), &arguments)
+            assembly.call(index, &arguments)
         }
         Some(_) => Ok(Sign::Working("thinking")),
         None => Ok(Sign::Alive),

@@ -22,6 +22,8 @@ pub(super) struct Assembly {
     /// The arguments of tool calls, by their index in the message.
     calls: BTreeMap<u64, String>,
     n_bytes: usize,
+    /// The bytes of the answer itself; an empty tool call says nothing.
+    n_said: usize,
     max_bytes: usize,
     /// Why the model stopped; a reply without it is incomplete.
     pub(super) stop: Option<StopReason>,
@@ -35,8 +37,8 @@ pub(super) struct Assembly {
 pub(super) enum Sign {
     /// A keep-alive.
     Alive,
-    /// This many more bytes of the answer.
-    Answer(usize),
+    /// More of the answer.
+    Answer(String),
     /// The model thinks or uses a tool.
     Working(&'static str),
     /// The end of the reply.
@@ -69,6 +71,7 @@ impl Assembly {
             text: String::new(),
             calls: BTreeMap::new(),
             n_bytes: 0,
+            n_said: 0,
             max_bytes,
             stop: None,
             usage: Usage::default(),
@@ -79,21 +82,28 @@ impl Assembly {
 
     /// True when a part of the answer has arrived, so that a retry would be paid twice.
     pub(super) fn is_begun(&self) -> bool {
-        self.n_bytes > 0
+        self.n_said > 0
+    }
+
+    /// The answer so far: its text, then the arguments of tool calls.
+    pub(super) fn said(&self) -> String {
+        self.calls.values().fold(self.text.clone(), |said, arguments| said + arguments)
     }
 
     /// Appends text.
     pub(super) fn say(&mut self, text: &str) -> Result<Sign, Unfit> {
         self.count(text.len())?;
+        self.n_said += text.len();
         self.text.push_str(text);
-        Ok(if text.is_empty() { Sign::Alive } else { Sign::Answer(text.len()) })
+        Ok(if text.is_empty() { Sign::Alive } else { Sign::Answer(text.to_owned()) })
     }
 
     /// Appends to the arguments of a tool call.
     pub(super) fn call(&mut self, index: u64, arguments: &str) -> Result<Sign, Unfit> {
         self.count(arguments.len().max(1))?;
+        self.n_said += arguments.len();
         self.calls.entry(index).or_default().push_str(arguments);
-        Ok(if arguments.is_empty() { Sign::Alive } else { Sign::Answer(arguments.len()) })
+        Ok(if arguments.is_empty() { Sign::Alive } else { Sign::Answer(arguments.to_owned()) })
     }
 
     /// How many tool calls there are so far.
@@ -120,7 +130,11 @@ impl Assembly {
     pub(super) fn into_reply(self, stop: StopReason, wants_structure: bool, redactor: &Redactor) -> Reply {
         let mut text = redactor.redact(&self.text).into_owned();
         let calls: Vec<String> = self.calls.values().map(|call| redactor.redact(call).into_owned()).collect();
-        let parsed = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+        // With a duplicate key one of two values would be lost, so the text is passed on, and its reader notes that.
+        let parsed = |text: &str| {
+            let document = tollgate_core::json::parse(text.as_bytes()).ok()?;
+            Some(document.value).filter(|value| value.is_object() && document.duplicate_keys.is_empty())
+        };
         let structured = match calls.as_slice() {
             [] if wants_structure => parsed(&text),
             [call] => parsed(call),
@@ -207,7 +221,7 @@ mod tests {
     #[test]
     fn an_answer_has_a_greatest_length() {
         let mut assembly = Assembly::new(4);
-        assert_eq!(assembly.say("abc"), Ok(Sign::Answer(3)));
+        assert_eq!(assembly.say("abc"), Ok(Sign::Answer("abc".to_owned())));
         assert!(assembly.call(0, "de").is_err());
     }
 

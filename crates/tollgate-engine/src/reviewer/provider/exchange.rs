@@ -1,10 +1,11 @@
-//! One attempt: sends a request and reads the stream of events, each step within its limits.
+//! One attempt: sends a request and reads the answer, a stream of events or one JSON text, each step within its limits.
 
 use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
 
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
+use serde_json::Value;
 
 use super::assembly::{Assembly, Fault, Sign, Unfit, fault};
 use super::capabilities::Capabilities;
@@ -36,28 +37,122 @@ pub(super) async fn ask(provider: &Provider, question: &Question, watch: &CallCo
     }
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/event-stream");
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if kind != "text/event-stream" {
-        return Err(no_stream(connection, &kind, response).await);
-    }
     let wants_structure = capabilities.structured(connection) != Structured::None;
-    let (assembly, stop) = read(connection, watch, response).await?;
+    let mut body = Body::begin(connection, watch, response).await?;
+    let (assembly, stop) = match form_of(&kind, &body.first) {
+        Form::Events => read(connection, watch, &mut body).await?,
+        Form::Json => read_whole(connection, watch, &mut body).await?,
+        Form::Other => return Err(no_answer(connection, &format!("it is `{}`", shortened(&kind)))),
+    };
     Ok(assembly.into_reply(stop, wants_structure, &provider.redactor))
+}
+
+/// The body of a response, of which the beginning is known.
+struct Body {
+    /// The first bytes, up to the first that is no white space.
+    first: Vec<u8>,
+    response: Response,
+}
+
+impl Body {
+    async fn begin(connection: &Connection, watch: &CallControl<'_>, response: Response) -> Result<Self, Trouble> {
+        let mut body = Self { first: Vec::new(), response };
+        let mut first = Vec::new();
+        while first.trim_ascii().is_empty() && first.len() < MAX_ERROR {
+            match body.next(connection, watch, false).await? {
+                Some(piece) => first.extend_from_slice(&piece),
+                None => break,
+            }
+        }
+        body.first = first;
+        Ok(body)
+    }
+
+    /// The next bytes; `begun` says whether a part of the answer was in those before.
+    async fn next(
+        &mut self,
+        connection: &Connection,
+        watch: &CallControl<'_>,
+        begun: bool,
+    ) -> Result<Option<Vec<u8>>, Trouble> {
+        if !self.first.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.first)));
+        }
+        let piece = alive(connection, watch, self.response.chunk()).await?;
+        Ok(piece.map_err(|_| broken_off(connection, begun))?.map(Vec::from))
+    }
+}
+
+/// The form of a response.
+enum Form {
+    /// Server-sent events.
+    Events,
+    /// One JSON text: the answer of a service that does not stream, or an error.
+    Json,
+    /// Something else, such as a web page.
+    Other,
+}
+
+/// The form of a response by its first bytes: services send streams as JSON and JSON as streams.
+fn form_of(kind: &str, first: &[u8]) -> Form {
+    let text = first.strip_prefix("\u{feff}".as_bytes()).unwrap_or(first).trim_ascii_start();
+    let is_field = |field: &&str| text.starts_with(field.as_bytes());
+    match text.first() {
+        Some(b'{' | b'[') => Form::Json,
+        _ if kind == "text/event-stream" || ["data:", "event:", "id:", ":"].iter().any(is_field) => Form::Events,
+        _ => Form::Other,
+    }
+}
+
+/// Reads the answer of a service that does not stream.
+async fn read_whole(
+    connection: &Connection,
+    watch: &CallControl<'_>,
+    body: &mut Body,
+) -> Result<(Assembly, StopReason), Trouble> {
+    let max_bytes = connection.max_reply_bytes.saturating_mul(ENVELOPE);
+    let mut bytes = Vec::new();
+    while let Some(piece) = body.next(connection, watch, true).await? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > max_bytes {
+            return Err(garbled(connection, &format!("it is longer than {max_bytes} bytes")));
+        }
+    }
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    let message: Value = serde_json::from_slice(text).map_err(|_| no_answer(connection, "it is not JSON"))?;
+    let mut assembly = Assembly::new(connection.max_reply_bytes);
+    let taken = match connection.protocol {
+        Protocol::OpenAi => openai::take_message(&mut assembly, &message).map(drop),
+        Protocol::Anthropic => anthropic::take_message(&mut assembly, &message),
+        Protocol::Gemini => match message.as_array() {
+            Some(parts) => parts.iter().try_for_each(|part| gemini::take_message(&mut assembly, part).map(drop)),
+            None => gemini::take_message(&mut assembly, &message).map(drop),
+        },
+    };
+    taken.map_err(|unfit| match unfit {
+        Unfit::Garbled(what) => no_answer(connection, &what),
+        Unfit::Fault(fault) => trouble_of(connection, &assembly, &fault),
+    })?;
+    (watch.heard)(CallProgress::Answer(assembly.said()));
+    match assembly.stop {
+        Some(stop) => Ok((assembly, stop)),
+        None => Err(broken_off(connection, true)),
+    }
 }
 
 /// Reads the stream to its end.
 async fn read(
     connection: &Connection,
     watch: &CallControl<'_>,
-    mut response: Response,
+    body: &mut Body,
 ) -> Result<(Assembly, StopReason), Trouble> {
     let (mut reader, mut assembly) = (Reader::default(), Assembly::new(connection.max_reply_bytes));
     let mut n_bytes = 0usize;
     // Gemini marks no end: its answers end with the transfer.
     let mut ended = connection.protocol == Protocol::Gemini;
     'stream: loop {
-        let piece = alive(connection, watch, response.chunk()).await?;
-        let piece = piece.map_err(|_| broken_off(connection, assembly.is_begun()))?;
-        n_bytes = n_bytes.saturating_add(piece.as_ref().map_or(0, |piece| piece.len()));
+        let piece = body.next(connection, watch, assembly.is_begun()).await?;
+        n_bytes = n_bytes.saturating_add(piece.as_ref().map_or(0, Vec::len));
         if n_bytes > connection.max_reply_bytes.saturating_mul(ENVELOPE) {
             return Err(garbled(connection, &format!("it is longer than {n_bytes} bytes")));
         }
@@ -68,7 +163,7 @@ async fn read(
         for event in events {
             match take(connection, &mut assembly, &event)? {
                 Sign::Alive => {}
-                Sign::Answer(n_bytes) => (watch.heard)(CallProgress::Answer(n_bytes)),
+                Sign::Answer(text) => (watch.heard)(CallProgress::Answer(text)),
                 Sign::Working(what) => (watch.heard)(CallProgress::Working(what.to_owned())),
                 Sign::End => {
                     ended = true;
@@ -94,12 +189,15 @@ fn take(connection: &Connection, assembly: &mut Assembly, event: &Event) -> Resu
     };
     taken.map_err(|unfit| match unfit {
         Unfit::Garbled(what) => garbled(connection, &what),
-        Unfit::Fault(fault) => {
-            let trouble = refused(connection, status_of(&fault), &fault, None);
-            // The partial answer is paid for; the caller decides whether to pay again.
-            if assembly.is_begun() { trouble.again(Again::Never) } else { trouble }
-        }
+        Unfit::Fault(fault) => trouble_of(connection, assembly, &fault),
     })
+}
+
+/// The failure when the service reports an error in place of an answer or within it.
+fn trouble_of(connection: &Connection, assembly: &Assembly, fault: &Fault) -> Trouble {
+    let trouble = refused(connection, status_of(fault), fault, None);
+    // The partial answer is paid for; the caller decides whether to pay again.
+    if assembly.is_begun() { trouble.again(Again::Never) } else { trouble }
 }
 
 /// The HTTP status that an error inside a stream would have had.
@@ -133,15 +231,14 @@ async fn complaint(connection: &Connection, capabilities: Capabilities, response
     }
 }
 
-/// The error of a response that is not a stream.
-async fn no_stream(connection: &Connection, kind: &str, response: Response) -> Trouble {
-    let text = some_of(response).await;
-    let known = serde_json::from_str(&text).ok().and_then(|message| fault(&message));
-    if let Some(fault) = known {
-        return refused(connection, status_of(&fault), &fault, None);
-    }
-    garbled(connection, &format!("it is `{}` instead of a stream of events", kind.chars().take(60).collect::<String>()))
+/// The failure when a response is neither an answer nor an error of the protocol.
+fn no_answer(connection: &Connection, what: &str) -> Trouble {
+    garbled(connection, what)
         .hint("Check the base URL: something else may answer there, such as a web page or a proxy's log-in.")
+}
+
+fn shortened(kind: &str) -> String {
+    kind.chars().take(60).collect()
 }
 
 /// The error in the body of a response, or its text.

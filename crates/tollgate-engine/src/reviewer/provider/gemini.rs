@@ -6,6 +6,8 @@
 //! data: {"candidates":[{"content":{"parts":[{"text":"…"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":9}}
 //! ```
 //!
+//! Without `alt=sse`, the same objects come as one array, or as a single object.
+//!
 //! There is no mark at the end: the answer is whole when a reason to finish was given and the transfer ended in order.
 
 use serde_json::{Value, json};
@@ -48,12 +50,16 @@ pub(super) fn body(question: &Question, connection: &Connection, capabilities: C
 
 /// Handles one event of the stream.
 pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit> {
-    let message = json(&event.data)?;
-    if let Some(fault) = fault(&message) {
+    take_message(assembly, &json(&event.data)?)
+}
+
+/// Handles a part of the answer, or a whole one from a service that does not stream.
+pub(super) fn take_message(assembly: &mut Assembly, message: &Value) -> Result<Sign, Unfit> {
+    if let Some(fault) = fault(message) {
         return Err(Unfit::Fault(fault));
     }
     if ["candidates", "promptFeedback", "usageMetadata"].iter().all(|name| message.get(name).is_none()) {
-        return Err(Unfit::Garbled("an event is no part of an answer".to_owned()));
+        return Err(Unfit::Garbled("it has no part of an answer".to_owned()));
     }
     assembly.name_model(&message["modelVersion"]);
     if let Some(usage) = message.get("usageMetadata") {

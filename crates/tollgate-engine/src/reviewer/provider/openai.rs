@@ -6,6 +6,8 @@
 //! data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
 //! data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}
 //! data: [DONE]
+//!
+//! {"model":"…","choices":[{"message":{"content":"…"},"finish_reason":"stop"}],"usage":{…}}     without a stream
 //! ```
 
 use serde_json::{Value, json};
@@ -60,12 +62,16 @@ pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit
     if event.data.trim() == "[DONE]" {
         return Ok(Sign::End);
     }
-    let chunk = json(&event.data)?;
-    if let Some(fault) = fault(&chunk) {
+    take_message(assembly, &json(&event.data)?)
+}
+
+/// Handles a chunk of a stream, or a whole completion from a service that does not stream.
+pub(super) fn take_message(assembly: &mut Assembly, chunk: &Value) -> Result<Sign, Unfit> {
+    if let Some(fault) = fault(chunk) {
         return Err(Unfit::Fault(fault));
     }
     if chunk.get("choices").is_none() && chunk.get("usage").is_none() {
-        return Err(Unfit::Garbled("an event is no part of an answer".to_owned()));
+        return Err(Unfit::Garbled("it has no part of an answer".to_owned()));
     }
     assembly.name_model(&chunk["model"]);
     if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
@@ -73,7 +79,7 @@ pub(super) fn take(assembly: &mut Assembly, event: &Event) -> Result<Sign, Unfit
         assembly.cost = usage["cost"].as_f64();
     }
     let choice = &chunk["choices"][0];
-    let sign = take_delta(assembly, &choice["delta"])?;
+    let sign = take_delta(assembly, choice.get("delta").unwrap_or(&choice["message"]))?;
     if let Some(reason) = choice["finish_reason"].as_str() {
         // A refusal that was spelled out stays one.
         assembly.stop =
@@ -87,9 +93,9 @@ fn take_delta(assembly: &mut Assembly, delta: &Value) -> Result<Sign, Unfit> {
     if ["reasoning_content", "reasoning", "thinking"].iter().any(|name| delta[name].is_string()) {
         sign = Sign::Working("thinking");
     }
-    for call in delta["tool_calls"].as_array().into_iter().flatten() {
+    for (position, call) in (0u64..).zip(delta["tool_calls"].as_array().into_iter().flatten()) {
         let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
-        sign = assembly.call(call["index"].as_u64().unwrap_or(0), arguments)?;
+        sign = assembly.call(call["index"].as_u64().unwrap_or(position), arguments)?;
     }
     if let Some(refusal) = delta["refusal"].as_str().filter(|refusal| !refusal.is_empty()) {
         assembly.stop = Some(StopReason::Refused);

@@ -89,6 +89,7 @@ fn heard(protocol: Protocol, stream: &str) -> String {
     for event in &events {
         match take(&mut assembly, event) {
             Ok(Sign::Alive) => {}
+            Ok(Sign::Answer(text)) => signs.push(format!("Answer({})", text.len())),
             Ok(sign) => signs.push(format!("{sign:?}")),
             Err(Unfit::Garbled(what)) => return format!("garbled: {what}"),
             Err(Unfit::Fault(fault)) => return format!("fault: {} {:?}", fault.kind.trim(), fault.message),
@@ -354,7 +355,7 @@ fn openai_fails_inside_a_stream() {
     let fails = |data: &[&str]| heard(Protocol::OpenAi, &events(data));
     assert_snapshot!(fails(&[r#"{"error":{"code":502,"message":"Provider disconnected"},"choices":[{"finish_reason":"error"}]}"#]), @r#"fault:  "Provider disconnected""#);
     assert_snapshot!(fails(&[r#"{"choices":[{"delta":{"content":"x"}}]}"#, "oops"]), @"garbled: an event is not JSON");
-    assert_snapshot!(fails(&[r#"{"hello":"world"}"#]), @"garbled: an event is no part of an answer");
+    assert_snapshot!(fails(&[r#"{"hello":"world"}"#]), @"garbled: it has no part of an answer");
     assert_snapshot!(fails(&[r#"{"choices":[{"delta":{"content":"x"}}]}"#]), @"no end, Answer(1)");
 }
 
@@ -472,7 +473,7 @@ fn gemini_says_why_it_stops() {
 fn gemini_fails_inside_a_stream() {
     let fails = |data: &[&str]| heard(Protocol::Gemini, &events(data));
     assert_snapshot!(fails(&[r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}"#]), @r#"fault: UNAVAILABLE "The model is overloaded.""#);
-    assert_snapshot!(fails(&[r#"{"hello":1}"#]), @"garbled: an event is no part of an answer");
+    assert_snapshot!(fails(&[r#"{"hello":1}"#]), @"garbled: it has no part of an answer");
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub struct Card {
     pub blocked_by: Vec<Blocker>,
     /// The outcomes of its reviews, one per iteration.
     pub pips: Vec<Outcome>,
+    /// True when the last review approved and left an acceptance criterion unclear.
+    pub is_unchecked: bool,
     /// The findings of the last review.
     pub counts: Counts,
     /// The delta of the last review; `None` for the first.
@@ -66,6 +68,7 @@ impl Card {
             is_claimed: false,
             blocked_by: Vec::new(),
             pips: Vec::new(),
+            is_unchecked: false,
             counts: Counts::default(),
             progress: None,
             cost_usd: 0.0,
@@ -347,6 +350,7 @@ impl Conditions {
 struct CardLoader<'a> {
     project: i64,
     reviews: Statement<'a>,
+    last: Statement<'a>,
     others: Statement<'a>,
     /// A cache of dependencies, which many cards may share.
     known: HashMap<FeatureId, Option<Blocker>>,
@@ -358,14 +362,23 @@ impl<'a> CardLoader<'a> {
             "SELECT number, outcome, n_critical, n_high, n_medium, n_low, n_nit, n_late, n_new, n_resolved \
              FROM iteration WHERE project = ?1 AND feature = ?2 ORDER BY id",
         )?;
+        // The record is JSON without blanks, and quotes in texts are escaped in it: this is the answer to a criterion.
+        let last = connection.prepare(
+            "SELECT overridden IS NULL AND record LIKE '%\"met\":\"unclear\"%' FROM iteration \
+             WHERE project = ?1 AND feature = ?2 ORDER BY id DESC LIMIT 1",
+        )?;
         let others = connection
             .prepare("SELECT status, title FROM feature WHERE project = ?1 AND id = ?2 AND deleted_ms IS NULL")?;
-        Ok(Self { project, reviews, others, known: HashMap::new() })
+        Ok(Self { project, reviews, last, others, known: HashMap::new() })
     }
 
     fn fill(&mut self, mut card: Card) -> sql::Result<Card> {
         if card.state.iteration > 0 {
             self.add_reviews(&mut card)?;
+        }
+        if card.pips.last() == Some(&Outcome::Approved) {
+            let mut rows = self.last.query(params![self.project, card.id.as_str()])?;
+            card.is_unchecked = rows.next()?.map(|row| row.get(0)).transpose()?.unwrap_or(false);
         }
         for name in &card.facts.dependencies {
             // An invalid id blocks nothing, like a missing feature.

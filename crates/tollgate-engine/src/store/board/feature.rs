@@ -32,6 +32,14 @@ pub struct Facts {
     pub skip_tests: bool,
 }
 
+impl Facts {
+    /// The title, or the first line of the description for want of one.
+    #[must_use]
+    pub fn display_title(&self) -> &str {
+        if self.title.is_empty() { &self.first_line } else { &self.title }
+    }
+}
+
 /// A stored feature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureRow {

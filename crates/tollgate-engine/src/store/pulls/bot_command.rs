@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::pull::command::Command;
 use tollgate_core::pull::webhook_event::CommentRef;
-use tollgate_core::suppress::Dismissal;
 
 use super::claim::claimed;
 use super::post::{self, NewPost};
@@ -16,7 +15,7 @@ use super::{Fenced, FencingToken, LeaseLost, damaged, delivery};
 use crate::failure::Failure;
 use crate::store::record::{self, RunRecord};
 use crate::store::sql::{self, Connection, Row, params};
-use crate::store::{Database, board, dismissal, number};
+use crate::store::{Database, NewDismissal, Subject, board, dismissal, number};
 
 /// A command to the bot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +49,17 @@ pub struct BotCommandRow {
     pub at_ms: u64,
 }
 
+impl BotCommandRow {
+    /// True for a bot, which may only propose.
+    #[must_use]
+    pub fn is_by_bot(&self) -> bool {
+        self.who.ends_with(BOT_SUFFIX)
+    }
+}
+
+/// The end of the login of a bot. No person's login can have it.
+pub(super) const BOT_SUFFIX: &str = "[bot]";
+
 /// The effect of a command.
 #[derive(Debug, Clone)]
 pub enum BotEffect {
@@ -66,17 +76,22 @@ pub enum BotEffect {
     Resume,
     /// Dismisses a finding and stores the review again without it.
     Dismiss {
-        /// The repository, as the store names it.
-        repository: String,
-        /// The dismissal.
-        dismissal: Box<Dismissal>,
+        /// The dismissal; that of a bot is only proposed.
+        dismissal: Box<NewDismissal>,
         /// The review without the finding; `None` when there is none to update.
         record: Option<Box<RunRecord>>,
     },
     /// Withdraws a dismissal.
     Withdraw {
-        /// The repository, as the store names it.
-        repository: String,
+        /// The pull request, as the store names it.
+        subject: Subject,
+        /// The fingerprint of the finding.
+        fingerprint: Fingerprint,
+    },
+    /// Rejects a proposed dismissal.
+    RejectProposal {
+        /// The pull request, as the store names it.
+        subject: Subject,
         /// The fingerprint of the finding.
         fingerprint: Fingerprint,
     },
@@ -140,15 +155,20 @@ fn take_effect(connection: &Connection, pull: i64, answered: &BotReply) -> sql::
             // Pushes during the pause are reviewed now.
             delivery::want(connection, pull, at_ms, (0, Priority::Asked))
         }
-        BotEffect::Dismiss { repository, dismissal, record } => {
-            dismissal::insert(connection, repository, dismissal, Some(&answered.who), at_ms)?;
+        BotEffect::Dismiss { dismissal, record } => {
+            dismissal::insert(connection, dismissal, at_ms)?;
             let Some(record) = record else { return Ok(()) };
             let run = record::record_in(connection, record)?;
             board::announce_run(connection, run, record)?;
             connection.execute("UPDATE pull SET run = ?2 WHERE id = ?1", params![pull, run]).map(drop)
         }
-        BotEffect::Withdraw { repository, fingerprint } => {
-            if dismissal::withdraw(connection, repository, *fingerprint, at_ms)? {
+        BotEffect::RejectProposal { subject, fingerprint } => {
+            let place = (subject.repository.as_str(), Some(subject.name.as_str()));
+            dismissal::reject(connection, place, *fingerprint, &answered.who, at_ms).map(drop)
+        }
+        BotEffect::Withdraw { subject, fingerprint } => {
+            let place = (subject.repository.as_str(), Some(subject.name.as_str()));
+            if dismissal::withdraw(connection, place, *fingerprint, at_ms)? {
                 // The finding counts again. Only a full review can find it: withheld findings are not carried over.
                 delivery::want(connection, pull, at_ms, (0, Priority::Asked))?;
                 delivery::again(connection, pull, true)?;
@@ -222,10 +242,25 @@ enum Words {
     FullReview,
     Pause,
     Resume,
-    Dismiss { finding: Option<String>, reason: String },
-    Explain { finding: Option<String> },
+    Dismiss {
+        finding: Option<String>,
+        reason: String,
+        #[serde(default)]
+        everywhere: bool,
+    },
+    Confirm {
+        finding: Option<String>,
+    },
+    Reject {
+        finding: Option<String>,
+    },
+    Explain {
+        finding: Option<String>,
+    },
     Help,
-    Unknown { words: String },
+    Unknown {
+        words: String,
+    },
 }
 
 impl From<&Command> for Words {
@@ -235,7 +270,9 @@ impl From<&Command> for Words {
             Command::FullReview => Self::FullReview,
             Command::Pause => Self::Pause,
             Command::Resume => Self::Resume,
-            Command::Dismiss { finding, reason } => Self::Dismiss { finding, reason },
+            Command::Dismiss { finding, reason, everywhere } => Self::Dismiss { finding, reason, everywhere },
+            Command::Confirm { finding } => Self::Confirm { finding },
+            Command::Reject { finding } => Self::Reject { finding },
             Command::Explain { finding } => Self::Explain { finding },
             Command::Help => Self::Help,
             Command::Unknown { words } => Self::Unknown { words },
@@ -250,7 +287,9 @@ impl From<Words> for Command {
             Words::FullReview => Self::FullReview,
             Words::Pause => Self::Pause,
             Words::Resume => Self::Resume,
-            Words::Dismiss { finding, reason } => Self::Dismiss { finding, reason },
+            Words::Dismiss { finding, reason, everywhere } => Self::Dismiss { finding, reason, everywhere },
+            Words::Confirm { finding } => Self::Confirm { finding },
+            Words::Reject { finding } => Self::Reject { finding },
             Words::Explain { finding } => Self::Explain { finding },
             Words::Help => Self::Help,
             Words::Unknown { words } => Self::Unknown { words },

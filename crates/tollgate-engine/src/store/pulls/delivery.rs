@@ -3,6 +3,7 @@
 //! The webhook answers after this transaction, so it does as little as possible. Deliveries are idempotent by their GUID.
 
 use tollgate_core::pull::Repo;
+use tollgate_core::pull::command::Command;
 use tollgate_core::pull::webhook_event::{CommentRef, PullEvent, WebhookEvent, WebhookEventKind};
 
 use super::ready::{self, Priority};
@@ -115,14 +116,23 @@ fn owe(connection: &Connection, ask: &WebhookEvent, at_ms: u64) -> sql::Result<(
                     pull.want(connection, at_ms, (0, Priority::Asked))?;
                     again(connection, pull.id, false)
                 }
-                // A bot that talks to us may be ourselves, and the replies would never end.
-                PullEvent::Commanded { by, .. } | PullEvent::Thread { by, .. } if by.is_bot => Ok(()),
+                // Bots may propose dismissals and do nothing else: replies to replies would never end.
+                PullEvent::Commanded { by, command, .. }
+                    if by.is_bot && !matches!(command, Command::Dismiss { .. }) =>
+                {
+                    Ok(())
+                }
+                PullEvent::Thread { by, .. } if by.is_bot => Ok(()),
                 PullEvent::Commanded { by, comment, command } => {
                     let place = match comment {
                         CommentRef::Conversation(comment) => ("conversation", *comment, None),
                         CommentRef::Thread { comment, root } => ("thread", *comment, Some(*root)),
                     };
-                    bot_command::insert(connection, pull(connection)?.id, place, &by.login, command, at_ms)
+                    // Some bots have a login like that of a person.
+                    let is_plain = by.is_bot && !by.login.ends_with(bot_command::BOT_SUFFIX);
+                    let suffix = if is_plain { bot_command::BOT_SUFFIX } else { "" };
+                    let who = format!("{}{suffix}", by.login);
+                    bot_command::insert(connection, pull(connection)?.id, place, &who, command, at_ms)
                 }
                 PullEvent::Thread { by, comment, resolved } => bot_command::insert_resolved(
                     connection,

@@ -367,7 +367,7 @@ fn a_newer_head_cancels_what_was_not_posted_and_ends_the_checks_of_others() {
 fn a_command_is_heard_once_and_only_from_people() {
     let queue = Queue::new();
     let said = |by: Actor, place: CommentRef, command: Command| PullEvent::Commanded { by, comment: place, command };
-    let dismiss = Command::Dismiss { finding: Some("F001".to_owned()), reason: "ours".to_owned() };
+    let dismiss = Command::Dismiss { finding: Some("F001".to_owned()), reason: "ours".to_owned(), everywhere: false };
     for _ in 0..2 {
         queue.about("o/r", 1, said(person(), CommentRef::Conversation(5), Command::Help), 1);
         queue.about("o/r", 1, said(person(), CommentRef::Thread { comment: 5, root: 4 }, dismiss.clone()), 2);

@@ -29,7 +29,10 @@ fn only(database: &Database, project: i64, feature: &FeatureId) -> Card {
 
 fn finding(fingerprint: &str) -> Remark {
     let identity = Identity { id: "F001".to_owned(), fingerprint: fingerprint.to_owned() };
-    Remark { identity: Some(identity), ..remark(Severity::High) }
+    // Each is about code of its own.
+    let (title, evidence) = (format!("finding {fingerprint}"), Some(format!("let value_of_{fingerprint} = 1;")));
+    let line = fingerprint.bytes().next().map(u32::from);
+    Remark { identity: Some(identity), title, evidence, line, ..remark(Severity::High) }
 }
 
 /// Rejects a feature whose commit is under review, with these findings.

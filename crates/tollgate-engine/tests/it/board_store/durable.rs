@@ -4,6 +4,9 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
+use tollgate_engine::party::Party;
+use tollgate_engine::store::NewDismissal;
+
 use super::*;
 
 const FOLDER: &str = "TOLLGATE_TEST_BOARD";
@@ -189,7 +192,43 @@ fn a_memory_of_the_first_version_becomes_a_board_and_forgets_nothing() {
     let dismissals = database.dismissals("r").unwrap();
     let [dismissal] = &dismissals[..] else { panic!("{dismissals:?}") };
     assert_eq!((&*dismissal.dismissal.reason, &dismissal.who, dismissal.made_ms), ("it is ours", &None, 7));
-    assert_eq!(dismissal.dismissal.name, "your own dismissal");
+    // It had no scope and no author.
+    assert_eq!(dismissal.dismissal.name, "a dismissal by an unnamed person for the whole repository");
+    assert!(dismissal.is_for("branch a") && dismissal.is_for("pr 7"));
+}
+
+#[test]
+fn a_dismissal_by_an_agent_of_an_earlier_version_becomes_a_proposal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tollgate.db");
+    drop(Database::open(&path).unwrap());
+    let older = rusqlite::Connection::open(&path).unwrap();
+    older
+        .execute_batch(
+            "DROP TABLE proposal; ALTER TABLE dismissal DROP COLUMN subject;
+             ALTER TABLE dismissal DROP COLUMN proposed_by; PRAGMA user_version = 8;
+             INSERT INTO dismissal (repository, fingerprint, file, title, evidence, reason, made_ms, who, withdrawn_ms)
+             VALUES ('r', 'fp-0000000000000000', 'a.js', 'eval of input', 'eval(x)', 'it is ours', 7, 'Ada', NULL),
+                    ('r', 'fp-0000000000000001', 'b.js', 'a token', 'x', 'not real', 8, 'an agent over MCP', NULL),
+                    ('r', 'fp-0000000000000002', 'c.js', 'a token', 'x', 'not real', 9, 'an agent over MCP', 10),
+                    ('r', 'fp-0000000000000003', 'd.js', 'a token', 'x', '...', 9, 'Grace', NULL);",
+        )
+        .unwrap();
+    drop(older);
+    let database = Database::open(&path).unwrap();
+    let said = |rows: Vec<DismissalRow>| -> Vec<String> {
+        let words =
+            |row: &DismissalRow| format!("{} {}: {}", row.dismissal.file, row.dismissal.name, row.dismissal.reason);
+        rows.iter().map(words).collect()
+    };
+    // A dismissal without a reason in words does not hold.
+    assert_eq!(
+        said(database.dismissals("r").unwrap()),
+        ["a.js a dismissal by Ada for the whole repository: it is ours"]
+    );
+    let proposals = database.proposals("r").unwrap();
+    assert!(proposals.iter().all(|row| row.is_proposal));
+    assert_eq!(said(proposals), ["b.js a dismissal by an agent over MCP for the whole repository: not real"]);
 }
 
 #[test]
@@ -225,19 +264,31 @@ fn a_dismissal_keeps_who_and_why_and_is_announced_once() {
     let dismissal =
         |reason: &str| Dismissal::parse("a.js", "eval of input", "eval(x)".to_owned(), reason.to_owned(), "x").unwrap();
     let print = dismissal("why").fingerprint;
-    board.database.dismiss("/p", dismissal("first"), "Ada", 1, event("one")).unwrap();
-    board.database.dismiss("/p", dismissal("second"), "Grace", 2, event("two")).unwrap();
+    let subject = Subject { repository: "/p".to_owned(), name: "feature one".to_owned(), scope: "pipeline".to_owned() };
+    let dismissed = |who: &str, reason: &str| {
+        let (dismissal, party) = (dismissal(reason), Party::Person(who.to_owned()));
+        NewDismissal { dismissal, party, subject: subject.clone(), everywhere: false }
+    };
+    board.database.dismiss(dismissed("Ada", "first"), 1, event("one")).unwrap();
+    board.database.dismiss(dismissed("Grace", "second"), 2, event("two")).unwrap();
+    let proposed = NewDismissal { party: Party::Agent("an agent".to_owned()), ..dismissed("", "third") };
+    board.database.dismiss(proposed.clone(), 3, event("proposed")).unwrap();
+    board.database.dismiss(proposed, 3, event("nothing")).unwrap();
     let said =
         |row: &DismissalRow| format!("{:?} {} {} {}", row.who, row.dismissal.name, row.dismissal.reason, row.made_ms);
     let found: Vec<String> = board.database.dismissals("/p").unwrap().iter().map(said).collect();
     assert_eq!(found, [r#"Some("Grace") a dismissal by Grace second 2"#]);
     // What reviews read is the same.
-    assert_eq!(board.database.store().unwrap().dismissals("/p").unwrap()[0].reason, "second");
-    assert!(!board.database.withdraw("/elsewhere", print, 3, event("nothing")).unwrap());
-    assert!(board.database.withdraw("/p", print, 3, event("three")).unwrap());
-    assert!(!board.database.withdraw("/p", print, 4, event("nothing")).unwrap());
+    let read = board.database.store().unwrap().dismissals_for("/p", "feature one").unwrap();
+    assert_eq!(read.iter().map(|dismissal| dismissal.reason.as_str()).collect::<Vec<_>>(), ["second"]);
+    let elsewhere = Subject { name: "feature two".to_owned(), ..subject.clone() };
+    assert!(!board.database.withdraw(&elsewhere, print, 3, event("nothing")).unwrap());
+    assert!(board.database.withdraw(&subject, print, 3, event("three")).unwrap());
+    assert!(!board.database.withdraw(&subject, print, 4, event("nothing")).unwrap());
+    assert!(board.database.reject_proposal(&subject, print, ("Ada", 5), event("rejected")).unwrap());
+    assert!(!board.database.reject_proposal(&subject, print, ("Ada", 6), event("nothing")).unwrap());
     assert_eq!(board.database.dismissals("/p").unwrap(), []);
     let events = board.database.events_after(0, 100, None).unwrap();
     let kinds: Vec<&str> = events.iter().map(|row| row.event.kind.as_str()).collect();
-    assert_eq!(kinds[kinds.len() - 3..], ["one", "two", "three"]);
+    assert_eq!(kinds[kinds.len() - 5..], ["one", "two", "proposed", "three", "rejected"]);
 }

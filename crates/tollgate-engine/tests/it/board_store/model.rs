@@ -42,6 +42,7 @@ fn op() -> impl Strategy<Value = (bool, Op)> {
 fn rules() -> impl Strategy<Value = Rules> {
     let steps = prop::sample::select(vec![vec![], vec!["lint"], vec!["lint", "docs"]]);
     (any::<bool>(), steps).prop_map(|(skip_tests, steps)| Rules {
+        unchecked: false,
         skip_tests,
         steps: steps.into_iter().map(|step| StepId::parse(step).unwrap()).collect(),
         max_rounds: MAX_ROUNDS,

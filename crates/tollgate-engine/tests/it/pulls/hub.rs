@@ -203,7 +203,7 @@ impl Host for Hub {
             let roots = state.line_comments.iter().filter(|(_, comment)| comment.answers.is_none());
             let thread = |id: u64| {
                 let is_resolved = state.resolved.contains(&id);
-                Thread { id: format!("thread {id}"), root: id, is_resolved, may_resolve: true }
+                Thread { id: format!("thread {id}"), root: id, is_resolved, may_resolve: true, may_unresolve: true }
             };
             Ok(roots.map(|(_, comment)| thread(comment.id)).collect())
         })
@@ -297,6 +297,14 @@ impl Host for Hub {
         self.call("resolve", |state| {
             let id = thread.strip_prefix("thread ").and_then(|id| id.parse().ok()).ok_or_else(not_found)?;
             state.resolved.insert(id);
+            Ok(())
+        })
+    }
+
+    fn unresolve(&self, _: &Repo, thread: &str) -> HostResult<()> {
+        self.call("unresolve", |state| {
+            let id: u64 = thread.strip_prefix("thread ").and_then(|id| id.parse().ok()).ok_or_else(not_found)?;
+            state.resolved.remove(&id);
             Ok(())
         })
     }

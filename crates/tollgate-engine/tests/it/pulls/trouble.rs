@@ -43,7 +43,7 @@ fn a_finding_whose_line_is_refused_stands_at_its_file_or_in_the_text() {
     review Comment of file.conf
     at good.conf:1: **Major: merge conflict marker**
     at line.conf:file: **Major: merge conflict marker**
-    check of file.conf: failure, 3 blocking findings (3 annotations)
+    check of file.conf: failure, Needs changes -- 3 major findings must be fixed before merging (0 annotations)
     ");
     let state = world.hub.state();
     let (_, review) = &state.reviews[0];
@@ -69,8 +69,8 @@ fn unpublished_findings_of_an_earlier_head_are_published_with_the_next() {
     comment: Kodiai Review Summary
     review Comment of b.conf
     at a.conf:1: **Major: merge conflict marker**
-    check of a.conf: failure, 1 blocking finding (1 annotations)
-    check of b.conf: failure, 1 blocking finding (1 annotations)
+    check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
+    check of b.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
     ");
 }
 

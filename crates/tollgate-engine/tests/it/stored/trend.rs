@@ -1,7 +1,9 @@
 //! Trends with figures that were worked out by hand.
 
 use tollgate_core::finding::{Category, Severity};
-use tollgate_engine::store::{Figures, Range, RuleFigures, Spread};
+use tollgate_core::suppress::Dismissal;
+use tollgate_engine::party::Party;
+use tollgate_engine::store::{Figures, NewDismissal, Range, RuleFigures, Spread, Subject};
 
 use super::{Given, Memory, finding, high, run};
 
@@ -83,7 +85,14 @@ fn rules_are_told_by_how_often_they_speak_and_are_dismissed() {
     let at = Given { ended_ms: 10 * DAY, ..run() };
     let both = vec![of("loud", "x"), of("loud", "y"), of("calm", "z")];
     memory.add(&Given { findings: both, ..at.clone() });
-    memory.store().dismiss("example.com/o/shop", &of("loud", "x"), "noise", 1).unwrap();
+    let subject = Subject {
+        repository: "example.com/o/shop".to_owned(),
+        name: "branch work".to_owned(),
+        scope: "branch".to_owned(),
+    };
+    let (dismissal, party) =
+        (Dismissal::of_finding(&of("loud", "x"), "noise").unwrap(), Party::Person("Ada".to_owned()));
+    memory.store().dismiss(&NewDismissal { dismissal, party, subject, everywhere: false }, 1).unwrap();
     // From now on it is withheld; the mark in the code silences `calm`.
     memory.add(&Given {
         findings: vec![of("loud", "y")],

@@ -1,12 +1,14 @@
-//! `dismiss_finding`: a finding is not to be heard again while its code is the same.
+//! `dismiss_finding`: an agent proposes that a finding is not to be heard again while its code is the same.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollgate_core::finding::{self, FindingId};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::review::Review;
-use tollgate_core::suppress::Dismissal;
+use tollgate_core::suppress::{self, Dismissal};
 use tollgate_engine::failure::{Failure, Kind};
+use tollgate_engine::party::Party;
+use tollgate_engine::store::NewDismissal;
 
 use super::stored::{self, Which};
 use super::{Effect, Job, Tool};
@@ -15,10 +17,8 @@ use crate::mcp::context::ToolContext;
 use crate::mcp::failure;
 use crate::mcp::shape::{Finding, Severity};
 
-/// In whose name, for the records.
-const WHO: &str = "an agent over MCP";
-/// The default reason, which is enough for findings below Critical.
-const NO_REASON: &str = "dismissed by an agent, which gave no reason";
+/// The proposing party, for the records.
+pub(super) const WHO: &str = "an agent over MCP";
 /// The longest reason that is kept, in characters.
 const MAX_REASON: usize = 2000;
 
@@ -32,8 +32,9 @@ pub(super) struct Arguments {
     /// The finding: its id in the review (`F002`) or its fingerprint (`fp-…`).
     #[schemars(length(min = 1, max = 4096))]
     finding: String,
-    /// Why it is wrong or harmless here. Required for Critical findings; shown to all readers of the review.
-    reason: Option<String>,
+    /// Why it is wrong or harmless here, in words. The person who decides reads it, and all readers of the review.
+    #[schemars(length(min = 1))]
+    reason: String,
     /// The folder of the repository; on a server the number or folder of a project. Left out: where the server was
     /// started, or its only project.
     #[schemars(length(min = 1, max = 4096))]
@@ -45,23 +46,29 @@ pub(super) struct Arguments {
 /// Output of the tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Output {
-    /// True: the next review leaves it out while its code is the same, and lists it as withheld.
+    /// proposed: a person has to confirm it. dismissed: a person dismissed it before.
+    state: &'static str,
+    /// True when the next review leaves the finding out. False for a proposal: the finding counts until a person
+    /// confirms.
     dismissed: bool,
     /// The number of the review it was found in.
     review: i64,
     /// The reason that was kept.
     reason: String,
+    /// How a person confirms it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirm: Option<String>,
     /// The finding.
     finding: Finding,
 }
 
 impl Tool for DismissFinding {
     const NAME: &'static str = "dismiss_finding";
-    const TITLE: &'static str = "Dismiss a finding";
-    const DESCRIPTION: &'static str = "Says that a finding is wrong or harmless here, so that later reviews leave it out \
-        while its code is the same. Call it only after you looked at the code and can say why; never to get a change \
-        through. It is recorded as an agent's, with the reason, and people can take it back. Critical findings need a \
-        reason. The review that found it stays as it is.";
+    const TITLE: &'static str = "Propose to dismiss a finding";
+    const DESCRIPTION: &'static str = "Proposes to dismiss a finding that is wrong or harmless here. It counts until a \
+        person confirms the proposal; then later reviews of the same change leave it out while its code is the same. \
+        Call it only after you looked at the code and can say why; never to get a change through. The reason is \
+        required. Tell the person that you proposed it, and go on with the other findings.";
     const EFFECT: Effect = Effect::Hides;
     type Arguments = Arguments;
     type Output = Output;
@@ -71,28 +78,33 @@ impl Tool for DismissFinding {
         let which = Which { repository: arguments.repository.as_deref(), review: arguments.review, branch: None };
         let (run, review) = stored::find(context, which)?;
         let finding = look(&review, named).ok_or_else(|| failure::no_such_finding(named, run.id))?;
-        let said: String = arguments.reason.unwrap_or_default().trim().chars().take(MAX_REASON).collect();
-        let reason = match said.is_empty() {
-            true if finding.severity == finding::Severity::Critical => {
-                return Err(failure::needs_reason(&finding.id.to_string()));
-            }
-            true => NO_REASON.to_owned(),
-            false => said,
-        };
-        let (file, title) = (finding.location.file.as_str(), finding.summary.as_str());
-        let dismissal = Dismissal::parse(file, title, finding.evidence.clone(), reason.clone(), "")
-            .map_err(|problem| Failure::new(Kind::User, problem))?;
+        let said = suppress::reason(&arguments.reason).map_err(|_| failure::needs_reason(&finding.id.to_string()))?;
+        let reason: String = said.chars().take(MAX_REASON).collect();
+        let dismissal = Dismissal::of_finding(finding, &reason).map_err(|problem| Failure::new(Kind::User, problem))?;
         // The finding came from the database, so there is one.
         let board = context.board()?.ok_or_else(|| failure::no_reviews(None))?;
-        let now = (context.home().clock)();
-        board.database().dismiss(&run.subject.repository, dismissal, WHO, now, Vec::new())?;
-        Ok(Output { dismissed: true, review: run.id, reason, finding: Finding::from(finding) })
+        let known = board.database().dismissals(&run.subject.repository)?;
+        let is_known = known.iter().any(|row| row.is_for(&run.subject.name) && covers(&row.dismissal, finding));
+        if is_known {
+            let (state, dismissed, confirm) = ("dismissed", true, None);
+            return Ok(Output { state, dismissed, review: run.id, reason, confirm, finding: Finding::from(finding) });
+        }
+        let (party, now) = (Party::Agent(WHO.to_owned()), (context.home().clock)());
+        let new = NewDismissal { dismissal, party, subject: run.subject, everywhere: false };
+        let row = board.database().dismiss(new, now, Vec::new())?;
+        let confirm = format!("tollgate history confirm {}", row.dismissal.fingerprint);
+        let (state, dismissed, confirm) = ("proposed", false, Some(confirm));
+        Ok(Output { state, dismissed, review: run.id, reason, confirm, finding: Finding::from(finding) })
     }
 
     fn in_words(output: &Output) -> String {
         let Finding { id, title, file, severity, .. } = &output.finding;
         let blocks = if *severity >= Severity::High { ", a blocker" } else { "" };
-        format!("dismissed {id}{blocks}: {title} in {file}\nreason: {}", output.reason)
+        let done = match &output.confirm {
+            Some(confirm) => format!("it counts until a person confirms that on the board or with `{confirm}`"),
+            None => "a person has dismissed it already".to_owned(),
+        };
+        format!("{} {id}{blocks}: {title} in {file}\nreason: {}\n{done}", output.state, output.reason)
     }
 }
 
@@ -101,4 +113,9 @@ fn look<'a>(review: &'a Review, named: &str) -> Option<&'a finding::Finding> {
     let (id, print) = (FindingId::parse(named), Fingerprint::parse(named));
     let mut all = review.findings.iter().chain(review.withheld.iter().map(|withheld| &withheld.finding));
     all.find(|finding| Some(finding.id) == id || Some(Fingerprint::of(finding)) == print)
+}
+
+/// True when a dismissal is of this finding, in its file.
+pub(super) fn covers(dismissal: &Dismissal, finding: &finding::Finding) -> bool {
+    dismissal.fingerprint == Fingerprint::of(finding) && dismissal.covers(finding)
 }

@@ -68,7 +68,7 @@ pub(super) struct Output {
 struct Reviewed {
     /// The round.
     iteration: u32,
-    /// approved, rejected or failed.
+    /// approved, rejected or failed; "approved, requirements not checked" when a criterion is unclear.
     outcome: String,
     /// When.
     reviewed_at: String,
@@ -164,7 +164,7 @@ fn told(iteration: Iteration, is_last: bool) -> Reviewed {
     let most = if is_last { MAX_LISTED } else { 0 };
     Reviewed {
         iteration: iteration.number,
-        outcome: iteration.outcome.as_str().to_owned(),
+        outcome: iteration.outcome_in_words().to_owned(),
         reviewed_at: iteration.reviewed_at,
         summary: cut(&iteration.summary, MAX_REMARK),
         reason: iteration.reason.map(|reason| cut(&reason, MAX_REMARK)),

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tollgate_core::gate::Gate;
 use tollgate_engine::board::iso;
 use tollgate_engine::failure::Failure;
 
@@ -70,13 +71,14 @@ impl Tool for GetReview {
             branch: arguments.branch.as_deref(),
         };
         let (run, review) = stored::find(context, which)?;
+        let gate = run.gate.as_deref().and_then(Gate::parse);
         Ok(Output {
             review: run.id,
             subject: run.subject.name,
             finished_at: iso(run.finished_ms),
             gate: run.gate,
             compared_with: run.prior,
-            told: Told::from(&review),
+            told: Told::new(&review, gate),
             findings: review.findings.iter().take(MAX_LISTED).map(Finding::from).collect(),
             n_withheld: review.withheld.len(),
             files: review.files_reviewed.iter().take(MAX_LISTED).map(|file| file.as_str().to_owned()).collect(),
@@ -86,7 +88,7 @@ impl Tool for GetReview {
     fn in_words(output: &Output) -> String {
         let Output { review, subject, finished_at, told, .. } = output;
         let gate = output.gate.as_deref().unwrap_or("unknown");
-        let head = format!("review {review} of {subject}, {finished_at}: {}, the gate was {gate}", told.verdict);
+        let head = format!("review {review} of {subject}, {finished_at}: {}, the gate was {gate}", told.state);
         format!("{head}\n{}", told.in_words(&output.findings))
     }
 }

@@ -128,7 +128,8 @@ impl Tool for ListFeatures {
         let after = arguments.after.as_deref().map(FeatureId::parse).transpose();
         let after =
             after.map_err(|_| failure::not_a_name("feature", arguments.after.as_deref().unwrap_or_default()))?;
-        let status = maybe_name("column", arguments.status.as_deref())?.map(Status::parse);
+        let status = maybe_name("column", arguments.status.as_deref())?.map(Status::known).transpose();
+        let status = status.map_err(|unknown| failure::unknown_status(&unknown))?;
         let text = maybe_name("text", arguments.text.as_deref())?.map(str::to_owned);
         let (board, project) = project(context, arguments.repository.as_deref())?;
         // One more, to know whether there is one.
@@ -166,10 +167,9 @@ pub(super) fn project(context: &ToolContext, named: Option<&str>) -> Result<(Boa
 }
 
 fn feature(card: Card) -> Feature {
-    let title = if card.facts.title.is_empty() { card.facts.first_line } else { card.facts.title };
     Feature {
         id: card.id.to_string(),
-        title,
+        title: card.facts.display_title().to_owned(),
         standing: Standing::new(&card.state, card.branch, card.problem.or(card.broken), card.updated_ms),
         priority: card.facts.priority,
         outcomes: card.pips.iter().map(|outcome| outcome.as_str().to_owned()).collect(),

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollgate_engine::failure::Failure;
+use tollgate_engine::store::DismissalRow;
 
+use super::dismiss_finding::covers;
 use super::stored::{self, Which};
 use super::{Effect, Job, Tool};
 use crate::mcp::context::ToolContext;
@@ -67,7 +69,18 @@ impl Tool for ListFindings {
         };
         let (run, review) = stored::find(context, which)?;
         let withheld = review.withheld.iter().filter(|_| arguments.withheld).map(Finding::from);
-        let all = review.findings.iter().map(Finding::from).chain(withheld);
+        let proposals = match context.board()? {
+            Some(board) => board.database().proposals(&run.subject.repository)?,
+            None => Vec::new(),
+        };
+        let counted = review.findings.iter().map(|finding| {
+            let is_it = |row: &&DismissalRow| row.is_for(&run.subject.name) && covers(&row.dismissal, finding);
+            let proposal = proposals.iter().find(is_it);
+            let words =
+                |row: &DismissalRow| format!("{}: {}", row.who.as_deref().unwrap_or_default(), row.dismissal.reason);
+            Finding { proposed_dismissal: proposal.map(words), ..Finding::from(finding) }
+        });
+        let all = counted.chain(withheld);
         let fits = |finding: &Finding| {
             arguments.at_least.is_none_or(|least| finding.severity >= least)
                 && arguments.file.as_ref().is_none_or(|file| finding.file.starts_with(file))

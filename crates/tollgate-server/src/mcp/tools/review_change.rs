@@ -144,7 +144,7 @@ impl Tool for ReviewChange {
         let may = if output.may_pass { "may pass" } else { "may not pass" };
         let Output { told, gate, .. } = output;
         let head =
-            format!("the change {may}: {}, the gate is {gate}, findings: {}{review}", told.verdict, told.n_findings);
+            format!("the change {may}: {}, the gate is {gate}, findings: {}{review}", told.state, told.n_findings);
         let resolved = output.since_last.iter().flat_map(|since| &since.resolved);
         let resolved: Vec<String> = resolved.map(|title| format!("resolved: {title}\n")).collect();
         format!("{head}\n{}{}", told.in_words(&output.findings), resolved.concat())
@@ -193,7 +193,10 @@ fn review(
         () => Store::open_at(context.store()).map_or_else(Memory::Unavailable, Memory::Open),
     };
     let variable = |name: &str| context.variable(name);
-    let events = |event: ReviewProgress<'_>| (job.tell)(event.in_words());
+    let events = |event: ReviewProgress<'_>| match event {
+        ReviewProgress::Output { .. } => {}
+        event => (job.tell)(event.in_words()),
+    };
     let models = ModelOptions {
         prompts: Some(home.data.join("settings.json")),
         ..ModelOptions::new(&variable, job.cancel.clone())
@@ -220,7 +223,7 @@ fn output(reviewed: &Reviewed, review: Option<i64>) -> Output {
         may_pass: reviewed.gate == Gate::Open,
         gate: reviewed.gate.as_str().to_owned(),
         review,
-        told: Told::from(&reviewed.review),
+        told: Told::new(&reviewed.review, Some(reviewed.gate)),
         findings: reviewed.review.findings.iter().enumerate().take(MAX_LISTED).map(told).collect(),
         since_last: since.map(|since| Since {
             review: since.run,

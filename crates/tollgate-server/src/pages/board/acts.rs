@@ -4,6 +4,7 @@ use tollgate_core::board::machine::{self, Action, Status};
 
 use super::cards::Frame;
 use super::column::status_name;
+use crate::pages::feature::acts::known;
 use crate::view::FeatureBody;
 
 /// The menu of available actions.
@@ -61,16 +62,9 @@ impl Acts {
     }
 }
 
+/// The label of an action that is no move.
 fn words(act: &Action) -> &'static str {
-    match act {
-        Action::Start => "Start",
-        Action::Stop => "Stop",
-        Action::Resume => "Resume …",
-        Action::Approve => "Approve anyway …",
-        Action::SendBack => "Send back …",
-        Action::Retry => "Retry",
-        Action::Move(_) => "Move",
-    }
+    known(act, false).map_or("Move", |choice| choice.words)
 }
 
 fn note(act: &Action) -> Option<String> {

@@ -1,7 +1,7 @@
 //! A feature as a card: title, state, result of the last review, and the event it waits for.
 
-use tollgate_core::board::Outcome;
 use tollgate_core::board::machine::{self, Action, MAX_TRIES, Pause, Review, State, Status, Work};
+use tollgate_core::board::{Outcome, UNCHECKED};
 use tollgate_core::visible::grouped;
 use tollgate_engine::board::iso;
 use tollgate_engine::store::board::{Card, Counts, Lane, Progress};
@@ -159,7 +159,7 @@ fn lane(card: &Card) -> Lane {
 
 fn line(card: &Card, now_ms: u64) -> Option<Line> {
     let state = &card.state;
-    let (kind, sign, words) = doing(card).or_else(|| waiting(state))?;
+    let (kind, sign, words) = doing(card).or_else(|| waiting(card))?;
     Some(Line {
         kind,
         sign,
@@ -190,7 +190,8 @@ fn doing(card: &Card) -> Option<(&'static str, &'static str, String)> {
 }
 
 /// The event that a feature without a running job waits for, in words.
-fn waiting(state: &State) -> Option<(&'static str, &'static str, String)> {
+fn waiting(card: &Card) -> Option<(&'static str, &'static str, String)> {
+    let state = &card.state;
     let needs = |why: &str| Some(("needs", "⚑", format!("needs you: {why}")));
     match (state.pause, &state.status) {
         (Some(Pause::MaxIterations), _) => needs("all rounds used up"),
@@ -201,6 +202,10 @@ fn waiting(state: &State) -> Option<(&'static str, &'static str, String)> {
         (Some(Pause::Interrupted), _) => needs("interrupted too often"),
         (Some(Pause::Stopped), _) => needs("stopped"),
         (Some(Pause::Budget), _) => needs("the budget is used up"),
+        (Some(Pause::MainChanged), _) => needs("the main checkout changed"),
+        (None, Status::WaitingApproval) if card.is_unchecked => {
+            Some(("needs", "⚑", "check the requirements, then approve it".to_owned()))
+        }
         (None, Status::WaitingApproval) => Some(("needs", "⚑", "approved, awaiting your approval".to_owned())),
         (None, Status::InProgress) => Some(("idle", "○", "no worker on this host".to_owned())),
         (None, Status::CodeReview | Status::Step(_)) => Some(("idle", "○", "nothing runs".to_owned())),
@@ -214,6 +219,9 @@ fn pips(card: &Card, max_rounds: u32) -> Option<Pips> {
         return None;
     }
     let mut each: Vec<(&'static str, &'static str)> = card.pips.iter().map(|outcome| pip(*outcome)).collect();
+    if let Some(last) = each.last_mut().filter(|_| card.is_unchecked) {
+        *last = ("unchecked", UNCHECKED);
+    }
     let is_under_way = state.work != Work::Nothing && each.len() < usize::try_from(state.iteration).unwrap_or(0);
     if is_under_way {
         each.push(("running", "under way"));
@@ -244,6 +252,7 @@ fn pip(outcome: Outcome) -> (&'static str, &'static str) {
 fn verdict(card: &Card) -> Option<Verdict> {
     let last = card.pips.last()?;
     let (kind, sign, words) = match last {
+        Outcome::Approved if card.is_unchecked => ("warn", "?", UNCHECKED),
         Outcome::Approved => ("ok", "✓", "approved"),
         _ if card.state.review == Review::Approved => ("ok", "✓", "approved by hand"),
         Outcome::Rejected => ("bad", "✕", "rejected"),

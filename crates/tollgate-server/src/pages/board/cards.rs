@@ -64,7 +64,7 @@ impl Frame {
     /// The rules of the state machine.
     pub(super) fn rules(&self, skip_tests: bool) -> Rules {
         let steps = self.steps.iter().map(|step| step.id.clone()).collect();
-        Rules { skip_tests, steps, max_rounds: self.max_rounds }
+        Rules { skip_tests, unchecked: false, steps, max_rounds: self.max_rounds }
     }
 
     /// The columns of the board with those of its steps, in order.

@@ -245,7 +245,7 @@ fn empty(place: &BoardPlace) -> &'static str {
             "What agents work on. Drag a card here, or press . on it, to start it."
         }
         BoardPlace::Column(Status::CodeReview) | BoardPlace::Gate(Lane::Running) => "Nothing is being reviewed.",
-        BoardPlace::Gate(Lane::NeedsYou) => "Nothing waits for you.",
+        BoardPlace::Gate(Lane::NeedsYou) => "No review waits for you.",
         BoardPlace::Gate(Lane::Queued) => "Nothing waits for its turn.",
         BoardPlace::Column(Status::Step(_)) => "What passed the gate and is at this step of yours.",
         BoardPlace::Column(Status::WaitingApproval) => "What passed the gate comes here, for you to look at.",

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use tollgate_core::diff::rows::PairedLine;
 use tollgate_core::diff::{FileDiff, LineKind};
 use tollgate_core::path::{FilePath, RepoPath};
 
-use super::body::BodyLine;
 use crate::pages::finding::FindingView;
 
 /// Findings by the file they name.
@@ -55,7 +55,7 @@ impl Findings {
 }
 
 impl Placed {
-    pub(super) fn new(lines: &[BodyLine<'_>], findings: Vec<FindingView>) -> Self {
+    pub(super) fn new(lines: &[PairedLine<'_>], findings: Vec<FindingView>) -> Self {
         let mut placed = Self::default();
         for finding in findings {
             match line_of(lines, &finding) {
@@ -71,10 +71,10 @@ impl Placed {
 ///
 /// A stored finding does not tell its side. Almost all are about lines after the change; one about a removed
 /// line is known by its quote, or because there is no such line after the change.
-pub(super) fn line_of(lines: &[BodyLine<'_>], finding: &FindingView) -> Option<usize> {
+pub(super) fn line_of(lines: &[PairedLine<'_>], finding: &FindingView) -> Option<usize> {
     let number = finding.line?;
     let after = lines.iter().position(|line| line.line.new == Some(number));
-    let is_removed = |line: &BodyLine<'_>| line.line.kind == LineKind::Removed && line.line.old == Some(number);
+    let is_removed = |line: &PairedLine<'_>| line.line.kind == LineKind::Removed && line.line.old == Some(number);
     let before = lines.iter().position(is_removed);
     match (after, before) {
         (Some(after), Some(before)) => {
@@ -95,9 +95,9 @@ fn is_quoted(line: &[u8], evidence: Option<&str>) -> bool {
 mod tests {
     use tollgate_core::board::Remark;
     use tollgate_core::diff::parse;
+    use tollgate_core::diff::rows::DiffBody;
     use tollgate_core::finding::{Category, Severity};
 
-    use super::super::body::Body;
     use super::*;
 
     fn finding(file: Option<&str>, line: Option<u32>, evidence: &str) -> FindingView {
@@ -120,9 +120,9 @@ mod tests {
     #[track_caller]
     fn check(line: Option<u32>, evidence: &str, expected: Option<&str>) {
         let (files, _) = parse(DIFF.to_vec());
-        let body = Body::new(&files[0], None);
-        let found = line_of(&body.lines, &finding(Some("new.rs"), line, evidence));
-        let text = found.map(|index| String::from_utf8_lossy(body.lines[index].line.text).into_owned());
+        let body = DiffBody::new(&files[0], None);
+        let found = line_of(&body.lines.lines, &finding(Some("new.rs"), line, evidence));
+        let text = found.map(|index| String::from_utf8_lossy(body.lines.lines[index].line.text).into_owned());
         assert_eq!(text.as_deref(), expected);
     }
 

@@ -9,7 +9,7 @@ use tollgate_core::diff::FileDiff;
 use tollgate_engine::board::Board;
 use tollgate_engine::board::diff_context::BlobRequest;
 
-use super::body::View;
+use super::View;
 use super::{
     DiffTarget, Files, MAX_FILES, Options, Paper, base, part_word, path_text, rendered, section, unshowable, why_folded,
 };

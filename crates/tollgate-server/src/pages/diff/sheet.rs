@@ -7,13 +7,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use askama::Template;
+use tollgate_core::diff::rows::{DiffBody, DiffGap, DiffRow};
 use tollgate_core::diff::{FileDiff, LineKind};
 use tollgate_core::visible::grouped;
-use tollgate_core::word_diff::changed_words;
 use tollgate_engine::board::diff_context::SourceText;
 use tollgate_engine::reviewer::embedded::colour::Span;
 
-use super::body::{Body, BodyLine, Gap, Row, View};
+use super::View;
 use super::code::{self, Code, Piece, Tag};
 use super::place::Placed;
 use crate::pages::finding::FindingView;
@@ -44,16 +44,14 @@ pub(super) struct Texts {
 
 /// One file, ready to be shown.
 pub(super) struct Sheet<'a> {
-    pub(super) body: Body<'a>,
-    rows: Vec<Row>,
+    pub(super) body: DiffBody<'a>,
+    rows: Vec<DiffRow>,
     view: View,
     texts: Texts,
     /// What the names of its places begin with: `f3`.
     anchor: String,
     /// Where its parts are, with a query to which more can be added.
     href: String,
-    /// True when line ends are of two kinds, so that they are worth showing.
-    has_mixed_ends: bool,
     pub(super) placed: Placed,
 }
 
@@ -160,18 +158,15 @@ struct Step {
 impl<'a> Sheet<'a> {
     /// A file and its summary; `href` ends with a query.
     pub(super) fn new(file: &'a FileDiff, index: usize, view: View, href: &str, texts: Texts) -> Self {
-        let body = Body::new(file, texts.new.as_ref().map(|text| text.n_lines()));
-        let rows = body.rows(view);
-        let mut ends = body.lines.iter().map(|line| line.line.text.ends_with(b"\r"));
-        let first = ends.next();
-        let has_mixed_ends = ends.any(|end| Some(end) != first);
+        let body = DiffBody::new(file, texts.new.as_ref().map(|text| text.n_lines()));
+        let rows = view.rows(&body);
         let (anchor, href, placed) = (format!("f{index}"), href.to_owned(), Placed::default());
-        Self { body, rows, view, texts, anchor, href, has_mixed_ends, placed }
+        Self { body, rows, view, texts, anchor, href, placed }
     }
 
     /// Puts findings under their lines.
     pub(super) fn place(&mut self, findings: Vec<FindingView>) {
-        self.placed = Placed::new(&self.body.lines, findings);
+        self.placed = Placed::new(&self.body.lines.lines, findings);
     }
 
     /// How many rows there are.
@@ -181,7 +176,7 @@ impl<'a> Sheet<'a> {
 
     /// The name of the place of a line, and the address that leads there also when it is not on the page.
     pub(super) fn place_of(&self, index: usize) -> (String, String) {
-        let line = self.body.lines[index].line;
+        let line = self.body.lines.lines[index].line;
         let side = if line.kind == LineKind::Removed { 'L' } else { 'R' };
         let number = line.new.or(line.old).unwrap_or_default();
         let anchor = format!("{}-{side}{number}", self.anchor);
@@ -226,7 +221,7 @@ impl<'a> Sheet<'a> {
 
     /// A gap of which so many lines are shown at its ends; `None` when there is no such gap.
     pub(super) fn gap(&self, index: usize, top: u32, bottom: u32) -> Result<Option<Markup>, askama::Error> {
-        if !self.rows.contains(&Row::Gap(index)) {
+        if !self.rows.contains(&DiffRow::Gap(index)) {
             return Ok(None);
         }
         let gap = self.gap_view(index, top, bottom);
@@ -255,9 +250,9 @@ impl<'a> Sheet<'a> {
         let mut groups: Vec<Group> = Vec::new();
         for row in &self.rows[range] {
             match (*row, groups.last_mut()) {
-                (Row::Gap(index), _) => groups.push(Group::Gap(Box::new(self.gap_view(index, 0, 0)))),
-                (Row::Lines { left, right }, Some(Group::Lines(rows))) => rows.push(self.row(left, right)),
-                (Row::Lines { left, right }, _) => groups.push(Group::Lines(vec![self.row(left, right)])),
+                (DiffRow::Gap(index), _) => groups.push(Group::Gap(Box::new(self.gap_view(index, 0, 0)))),
+                (DiffRow::Lines { left, right }, Some(Group::Lines(rows))) => rows.push(self.row(left, right)),
+                (DiffRow::Lines { left, right }, _) => groups.push(Group::Lines(vec![self.row(left, right)])),
             }
         }
         groups
@@ -279,7 +274,7 @@ impl<'a> Sheet<'a> {
     }
 
     fn cell(&self, index: usize, side: char, with_code: bool) -> Cell {
-        let line = self.body.lines[index].line;
+        let line = self.body.lines.lines[index].line;
         let number = if side == 'L' { line.old } else { line.new };
         let kind = match line.kind {
             LineKind::Context => "same",
@@ -301,7 +296,7 @@ impl<'a> Sheet<'a> {
     }
 
     fn code(&self, index: usize, max_chars: usize) -> Code {
-        let BodyLine { line, partner } = &self.body.lines[index];
+        let line = self.body.lines.lines[index].line;
         let (text, number, tag) = match line.kind {
             LineKind::Removed => (&self.texts.old, line.old, Tag::Del),
             LineKind::Context | LineKind::Added => (&self.texts.new, line.new, Tag::Ins),
@@ -312,29 +307,16 @@ impl<'a> Sheet<'a> {
         });
         let spans: Vec<Span> = known.iter().flat_map(|(text, number)| text.spans(*number)).collect();
         let covered = known.and_then(|(text, number)| text.line(number));
-        let mut bytes = self.without_return(line.text).to_vec();
+        let mut bytes = self.body.lines.text(index).to_vec();
         // A secret may be told by lines that the diff has not.
         cover(&mut bytes, covered.unwrap_or_default());
-        let changed = partner.and_then(|partner| self.changed(index, partner)).unwrap_or_default();
+        let changed = self.body.lines.changed(index).unwrap_or_default();
         code::render(&Piece { bytes: &bytes, spans: &spans, changed: &changed, tag }, max_chars)
-    }
-
-    /// The changed words of a line, of which another one became or was a version.
-    fn changed(&self, index: usize, partner: usize) -> Option<Vec<Range<usize>>> {
-        let text = |index: usize| str::from_utf8(self.without_return(self.body.lines[index].line.text)).ok();
-        let is_left = self.body.lines[index].line.kind == LineKind::Removed;
-        let (old, new) = if is_left { (index, partner) } else { (partner, index) };
-        let (left, right) = changed_words(text(old)?, text(new)?)?;
-        Some(if is_left { left } else { right })
-    }
-
-    fn without_return<'t>(&self, text: &'t [u8]) -> &'t [u8] {
-        if self.has_mixed_ends { text } else { text.strip_suffix(b"\r").unwrap_or(text) }
     }
 
     fn gap_view(&self, index: usize, top: u32, bottom: u32) -> GapView {
         let gap = self.body.gaps[index];
-        let text = self.texts.new.as_ref().filter(|text| gap.is_in(text));
+        let text = self.texts.new.as_ref().filter(|text| is_in(&gap, text));
         let n_lines = gap.n_lines.unwrap_or_default();
         let n_most = if text.is_some() { n_lines.min(MAX_OPEN) } else { 0 };
         let top = top.min(n_most);
@@ -387,11 +369,11 @@ impl<'a> Sheet<'a> {
     }
 
     /// A line of a gap, counted from 0.
-    fn context(&self, text: &SourceText, gap: &Gap, at: u32) -> Option<RowView> {
+    fn context(&self, text: &SourceText, gap: &DiffGap, at: u32) -> Option<RowView> {
         let (old, new) = (gap.old_start.checked_add(at)?, gap.new_start.checked_add(at)?);
         let bytes = text.line(new)?;
         let spans: Vec<Span> = text.spans(new).collect();
-        let bytes = self.without_return(bytes);
+        let bytes = self.body.lines.without_return(bytes);
         let code = || code::render(&Piece { bytes, spans: &spans, changed: &[], tag: Tag::Ins }, MAX_CHARS);
         let has_newline = new < text.n_lines() || text.ends_with_newline();
         let left = if self.view == View::Split { code() } else { Code::nothing() };
@@ -406,14 +388,14 @@ impl<'a> Sheet<'a> {
     fn row_of(&self, at: &str) -> Option<usize> {
         let index = self.line_index(at)?;
         self.rows.iter().position(|row| match row {
-            Row::Gap(_) => false,
-            Row::Lines { left, right } => *left == Some(index) || *right == Some(index),
+            DiffRow::Gap(_) => false,
+            DiffRow::Lines { left, right } => *left == Some(index) || *right == Some(index),
         })
     }
 
     fn line_index(&self, at: &str) -> Option<usize> {
         let (side, number) = (at.get(..1)?, at.get(1..)?.parse::<u32>().ok()?);
-        let lines = &self.body.lines;
+        let lines = &self.body.lines.lines;
         match side {
             "L" => lines.iter().position(|line| line.line.old == Some(number)),
             "R" => lines.iter().position(|line| line.line.new == Some(number)),
@@ -422,12 +404,10 @@ impl<'a> Sheet<'a> {
     }
 }
 
-impl Gap {
-    /// True when a text has its lines.
-    fn is_in(&self, text: &SourceText) -> bool {
-        let end = self.n_lines.and_then(|n| self.new_start.checked_add(n));
-        end.is_some_and(|end| end <= text.n_lines() + 1)
-    }
+/// True when a text has the lines of a gap.
+fn is_in(gap: &DiffGap, text: &SourceText) -> bool {
+    let end = gap.n_lines.and_then(|n| gap.new_start.checked_add(n));
+    end.is_some_and(|end| end <= text.n_lines() + 1)
 }
 
 impl Code {

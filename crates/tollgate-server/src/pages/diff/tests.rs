@@ -145,7 +145,7 @@ fn a_finding_is_shown_with_all_its_words_and_marks() {
     let mut finding = FindingView::of(&remark("a.rs", Some(3), "<b>Title</b>"));
     finding.reviewer = Some("claude".to_owned());
     finding.mark = Mark::Dismissed { by: "ann".to_owned(), reason: "known".to_owned() };
-    finding.offers = Offers { dismiss: false, restore: true, copy: true };
+    finding.offers = Offers { dismiss: false, restore: true, settle: false, copy: true };
     let shown =
         compose(&ReviewedDiff::default(), &of(), &options(View::Unified), vec![finding], &gone).expect("shown").0;
     assert_snapshot!(between(&shown, "<div class=\"elsewhere panel\"", "</section>"), @r#"
@@ -340,6 +340,27 @@ fn a_gap_opens_from_its_ends_and_never_further_than_it_is() {
     assert_eq!(opened(3, 1, 1), None);
 }
 
+/// The text of any diff of one file: hunks in order, with any lines.
+fn any_diff() -> impl Strategy<Value = String> {
+    let line = ("[ +-]", "[a-c =]{0,5}").prop_map(|(mark, text)| format!("{mark}{text}\n"));
+    let hunk = (0_u32..9, prop::collection::vec(line, 1..12));
+    prop::collection::vec(hunk, 1..5).prop_map(|hunks| {
+        let (mut old, mut new, mut text) = (1, 1, String::from("diff --git a/x b/x\n--- a/x\n+++ b/x\n"));
+        for (gap, lines) in hunks {
+            (old, new) = (old + gap, new + gap);
+            let count = |not: char| {
+                let n_lines = lines.iter().filter(|line| !line.starts_with(not)).count();
+                u32::try_from(n_lines).unwrap_or_default()
+            };
+            let (n_old, n_new) = (count('+'), count('-'));
+            let start = |at: u32, n: u32| if n == 0 { at - 1 } else { at };
+            text += &format!("@@ -{},{n_old} +{},{n_new} @@\n{}", start(old, n_old), start(new, n_new), lines.concat());
+            (old, new) = (old + n_old, new + n_new);
+        }
+        text
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -373,7 +394,7 @@ proptest! {
 
     /// A page of any diff of any sizes renders, and names every finding.
     #[test]
-    fn no_finding_is_lost(text in body::tests::any_diff(), line in 0_u32..40, is_here in any::<bool>()) {
+    fn no_finding_is_lost(text in any_diff(), line in 0_u32..40, is_here in any::<bool>()) {
         let file = if is_here { "x" } else { "y" };
         for view in [View::Unified, View::Split] {
             let html = page(text.as_bytes(), view, &[remark(file, Some(line), "Look here")], &gone);

@@ -205,7 +205,10 @@ fn timeline(loaded: &Loaded) -> Vec<Moment> {
     let ours = loaded.dismissals.iter().filter(|dismissed| found.iter().any(|remark| dismissed.covers(remark)));
     moments.extend(ours.map(|dismissed| Moment {
         at: dismissed.at.clone(),
-        words: format!("a finding was dismissed: {}", dismissed.title),
+        words: match dismissed.is_proposal() {
+            true => format!("an agent proposed to dismiss a finding: {}", dismissed.title),
+            false => format!("a finding was dismissed: {}", dismissed.title),
+        },
         by: dismissed.by.clone().unwrap_or_default(),
         note: dismissed.reason.clone(),
         kind: "muted",

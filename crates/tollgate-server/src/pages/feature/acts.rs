@@ -7,10 +7,10 @@ use crate::view::FeatureBody;
 
 /// Something that can be done, or cannot now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(in crate::pages) struct Choice {
     /// The word for it, which a script knows.
     pub(super) act: &'static str,
-    pub(super) words: &'static str,
+    pub(in crate::pages) words: &'static str,
     /// Its effect, in one sentence.
     pub(super) does: &'static str,
     /// The key that does it.
@@ -41,7 +41,7 @@ impl Acts {
     pub(super) fn new(feature: &FeatureBody, offers: &[AvailableAction]) -> Self {
         let of_machine = offers.iter().filter_map(|offer| {
             let why_not = offer.target.as_ref().err().map(|illegal| illegal.why.clone());
-            Some(Choice { why_not, ..known(&offer.action, feature)? })
+            Some(Choice { why_not, ..known(&offer.action, reviews_again(feature))? })
         });
         let mut all: Vec<Choice> = of_machine.collect();
         all.extend([edit(feature), clean(feature), delete(feature)]);
@@ -55,41 +55,44 @@ impl Acts {
     }
 }
 
-fn known(act: &Action, feature: &FeatureBody) -> Option<Choice> {
-    let choice = |act, words, does, key, command, look| Choice { act, words, does, key, command, why_not: None, look };
-    Some(match act {
-        Action::Start => choice("start", "Start", "Has an agent work on it.", "", "start ID", "primary"),
+/// The table of the machine's actions; `None` for a move that has no button.
+pub(in crate::pages) fn known(act: &Action, reviews_again: bool) -> Option<Choice> {
+    let (words, does, key, command, look) = match act {
+        Action::Start => ("Start", "Has an agent work on it.", "", "start ID", "primary"),
         Action::Stop => {
-            let does = "Ends the agent and all it started; the work stays in its work tree.";
-            choice("stop", "Stop", does, "", "stop ID", "danger")
+            ("Stop", "Ends the agent and all it started; the work stays in its work tree.", "", "stop ID", "danger")
         }
         Action::Approve => {
             let does = "Approves it against the review. Your reason is recorded.";
-            choice("approve", "Approve anyway …", does, "a", "approve ID --reason TEXT", "")
+            ("Approve anyway …", does, "a", "approve ID --reason TEXT", "")
         }
         Action::SendBack => {
             let does = "Has an agent work on it once more. It reads your note first.";
-            choice("reject", "Send back …", does, "x", "reject ID --note TEXT", "")
+            ("Send back …", does, "x", "reject ID --note TEXT", "")
         }
         Action::Resume => {
             let does = "Lets it go on with all rounds anew. The agent reads your note first.";
-            choice("resume", "Resume …", does, "", "resume ID --note TEXT", "primary")
+            ("Resume …", does, "", "resume ID --note TEXT", "primary")
         }
-        Action::Retry if reviews_again(feature) => {
+        Action::Retry if reviews_again => {
             let does = "Has the same commit reviewed once more, e.g. after you dismissed findings.";
-            choice("retry", "Review again", does, "r", "retry ID", "")
+            ("Review again", does, "r", "retry ID", "")
         }
-        Action::Retry => choice("retry", "Retry", "Does once more what failed.", "r", "retry ID", ""),
+        Action::Retry => ("Retry", "Does once more what failed.", "r", "retry ID", ""),
         Action::Move(Status::Completed) => {
-            let does = "You are done with it; its work tree is removed.";
-            choice("move-completed", "Complete", does, "", "move ID completed", "primary")
+            ("Complete", "You are done with it; its work tree is removed.", "", "move ID completed", "primary")
         }
         Action::Move(Status::Backlog) => {
-            let does = "Nobody works on it until it is started again.";
-            choice("move-backlog", "To the backlog", does, "", "move ID backlog", "")
+            ("To the backlog", "Nobody works on it until it is started again.", "", "move ID backlog", "")
         }
         Action::Move(_) => return None,
-    })
+    };
+    let act = match act {
+        Action::Move(Status::Completed) => "move-completed",
+        Action::Move(_) => "move-backlog",
+        act => act.as_str(),
+    };
+    Some(Choice { act, words, does, key, command, why_not: None, look })
 }
 
 /// True when to try again means to review again.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use tollgate_core::board::{Iteration, Outcome, Remark};
+use tollgate_core::board::{Iteration, Outcome, Remark, match_remarks};
 use tollgate_core::finding::Category;
 use tollgate_core::path::FilePath;
 
@@ -10,7 +10,6 @@ use super::Loaded;
 use super::query::{Filter, Query, Weight};
 use crate::pages::finding::{FindingView, Mark, Offers};
 use crate::pages::words::count;
-use crate::view::record::DismissalBody;
 
 /// The most findings of a group that are listed at once.
 const AT_ONCE: usize = 100;
@@ -196,10 +195,13 @@ fn kept(query: &Query) -> Vec<(&'static str, String)> {
 /// Every finding of a review with the group it belongs to.
 fn all(loaded: &Loaded, review: &Iteration) -> Vec<(Remark, (usize, Item))> {
     let previous = loaded.before(review.number);
-    let known = keys(previous.into_iter().flat_map(|previous| previous.findings.iter().chain(&previous.late)));
+    let before = previous.into_iter().flat_map(|previous| previous.findings.iter().chain(&previous.late));
+    let withheld = loaded.run.iter().flat_map(|run| &run.withheld);
+    let current = review.findings.iter().chain(&review.late).chain(withheld.clone().map(|(remark, _)| remark));
+    let (again, known): (HashSet<usize>, HashSet<usize>) = match_remarks(before, current).into_iter().unzip();
     let mut found = Vec::new();
-    for remark in &review.findings {
-        let mark = if previous.is_none() || known.contains(&key(remark)) { Mark::None } else { Mark::New };
+    for (index, remark) in review.findings.iter().enumerate() {
+        let mark = if previous.is_none() || known.contains(&index) { Mark::None } else { Mark::New };
         let kind = Weight::ALL.iter().position(|weight| *weight == Weight::of(remark)).unwrap_or(2);
         found.push((remark.clone(), (kind, item(loaded, remark, mark))));
     }
@@ -207,15 +209,16 @@ fn all(loaded: &Loaded, review: &Iteration) -> Vec<(Remark, (usize, Item))> {
         found.push((remark.clone(), (LATE, item(loaded, remark, Mark::Late))));
     }
     let mut now = keys(review.findings.iter().chain(&review.late));
-    for (remark, why) in loaded.run.iter().flat_map(|run| &run.withheld) {
+    for (remark, why) in withheld {
         if now.insert(key(remark)) {
             found.push((remark.clone(), (LEFT_OUT, left_out(loaded, remark, why))));
         }
     }
     // A finding in a hunk that was not reviewed is not resolved.
     let looked = review.outcome != Outcome::Failed && review.commit.is_some();
-    for remark in previous.filter(|_| looked).into_iter().flat_map(|previous| &previous.findings) {
-        if !now.contains(&key(remark)) {
+    let before = previous.filter(|_| looked).into_iter().flat_map(|previous| &previous.findings);
+    for (index, remark) in before.enumerate() {
+        if !again.contains(&index) {
             let finding = FindingView { mark: Mark::Resolved, ..FindingView::of(remark) };
             found.push((remark.clone(), (RESOLVED, Item { finding, why: String::new() })));
         }
@@ -227,8 +230,8 @@ fn all(loaded: &Loaded, review: &Iteration) -> Vec<(Remark, (usize, Item))> {
 fn item(loaded: &Loaded, remark: &Remark, mark: Mark) -> Item {
     let dismissed = loaded.dismissed(remark);
     let has_name = remark.identity.is_some() && remark.file.is_some();
-    let offers = Offers { dismiss: has_name && dismissed.is_none(), restore: dismissed.is_some(), copy: has_name };
-    let mut finding = FindingView { mark: marked(dismissed).unwrap_or(mark), offers, ..FindingView::of(remark) };
+    let offers = Offers::of(has_name, dismissed);
+    let mut finding = FindingView { mark: dismissed.map_or(mark, Mark::of), offers, ..FindingView::of(remark) };
     if !finding.id.is_empty() {
         finding.anchor = format!("f-{}", finding.id);
     }
@@ -236,16 +239,12 @@ fn item(loaded: &Loaded, remark: &Remark, mark: Mark) -> Item {
 }
 
 fn left_out(loaded: &Loaded, remark: &Remark, why: &str) -> Item {
-    let dismissed = loaded.dismissed(remark);
+    // A proposal is of no effect on a finding that does not count anyway.
+    let dismissed = loaded.dismissed(remark).filter(|dismissed| !dismissed.is_proposal());
     let offers = Offers { restore: dismissed.is_some(), ..Offers::default() };
-    let mark = marked(dismissed).unwrap_or_default();
+    let mark = dismissed.map_or_else(Mark::default, Mark::of);
     let why = if mark == Mark::None { why.to_owned() } else { String::new() };
     Item { finding: FindingView { mark, offers, ..FindingView::of(remark) }, why }
-}
-
-fn marked(dismissed: Option<&DismissalBody>) -> Option<Mark> {
-    let by = |dismissed: &DismissalBody| dismissed.by.clone().unwrap_or_else(|| "somebody".to_owned());
-    dismissed.map(|dismissed| Mark::Dismissed { by: by(dismissed), reason: dismissed.reason.clone() })
 }
 
 /// Gives the findings of a list their places in the diff of the page, which has these files.
@@ -291,14 +290,18 @@ impl Compared {
     pub(super) fn new(loaded: &Loaded, one: &Iteration, other: &Iteration) -> Self {
         let of = |review: &Iteration| review.findings.iter().chain(&review.late).cloned().collect::<Vec<Remark>>();
         let (before, after) = (of(one), of(other));
-        let (known, now) = (keys(&before), keys(&after));
+        let (again, known): (HashSet<usize>, HashSet<usize>) = match_remarks(&before, &after).into_iter().unzip();
         let list = |remarks: Vec<&Remark>, mark: &Mark| -> (Vec<Item>, usize) {
             let n_more = remarks.len().saturating_sub(AT_ONCE);
             (remarks.into_iter().take(AT_ONCE).map(|remark| item(loaded, remark, mark.clone())).collect(), n_more)
         };
         let column = |title, kind, icon, (items, n_more)| Column { title, kind, icon, items, n_more };
-        let resolved = before.iter().filter(|remark| !now.contains(&key(remark))).collect();
-        let (open, new) = after.iter().partition(|remark| known.contains(&key(remark)));
+        let resolved = before.iter().enumerate().filter(|(index, _)| !again.contains(index));
+        let resolved = resolved.map(|(_, remark)| remark).collect();
+        let is_known = |index: &usize| known.contains(index);
+        let (open, new): (Vec<usize>, Vec<usize>) = (0..after.len()).partition(is_known);
+        let of = |indices: Vec<usize>| indices.into_iter().map(|index| &after[index]).collect();
+        let (open, new) = (of(open), of(new));
         let mut columns = [
             column("Resolved", "ok", "✔", list(resolved, &Mark::Resolved)),
             column("Still open", "warn", "▲", list(open, &Mark::None)),

@@ -88,7 +88,7 @@ impl Head {
         let is_reviewed = loaded.reviews.iter().any(|review| review.number == state.iteration);
         Self {
             title: loaded.title(),
-            status: status(&state.status),
+            status: status(&state.status, loaded.step.as_deref()),
             // Why it waits stands in a banner already.
             state: if state.pause.is_some() { String::new() } else { sentence(&state.in_words()) },
             since: loaded.history.last().filter(|_| is_running).map(|step| step.at.clone()),
@@ -109,14 +109,17 @@ impl Head {
     }
 }
 
-/// The column as a word.
-pub(super) fn status(status: &Status) -> Chip {
+/// The column as a word; a step by its name, if it has one.
+fn status(status: &Status, step_name: Option<&str>) -> Chip {
     let chip = |kind, icon, words: &str| Chip { kind, icon, words: words.to_owned() };
     match status {
         Status::Backlog => chip("muted", "○", "Backlog"),
         Status::InProgress => chip("accent", "▶", "In progress"),
         Status::CodeReview => chip("info", "◆", "Code review"),
-        Status::Step(step) => chip("info", "◇", &format!("Step: {step}")),
+        Status::Step(step) => {
+            let words = step_name.map_or_else(|| format!("Step: {step}"), |name| format!("Step: {name}"));
+            chip("info", "◇", &words)
+        }
         Status::WaitingApproval => chip("warn", "⚑", "Waiting for approval"),
         Status::Verified => chip("ok", "✔", "Verified"),
         Status::Completed => chip("muted", "■", "Completed"),
@@ -132,6 +135,7 @@ fn verdict(shown: Option<&Iteration>, loaded: &Loaded) -> Chip {
         None => chip("muted", "○", "Not reviewed yet"),
         Some(review) if review.overridden.is_some() => chip("ok", "✔", "Approved by hand"),
         Some(review) => match review.outcome {
+            Outcome::Approved if review.is_unchecked() => chip("warn", "?", "Approved, requirements not checked"),
             Outcome::Approved => chip("ok", "✔", "Approved"),
             Outcome::Rejected => chip("bad", "✖", "Changes requested"),
             Outcome::Failed => chip("warn", "▲", "No verdict"),
@@ -188,6 +192,10 @@ fn next_step(pause: Pause) -> &'static str {
         }
         Pause::ReviewFailed => "Retry the review. It is never approved without an answer, unless you approve it.",
         Pause::Stopped => "Resume it when you want it to go on.",
+        Pause::MainChanged => {
+            "Look at the main checkout. Undo what the agent changed there, then retry it: its work is committed and \
+             reviewed, and the agent does not run again."
+        }
         Pause::Budget => "Raise `pipeline.usd` and resume it, or approve it by hand.",
     }
 }
@@ -257,6 +265,14 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(sentence(text), expected);
         }
+    }
+
+    // Issue 17: the page showed the ID of a step.
+    #[test]
+    fn a_step_is_shown_by_its_name() {
+        let at = Status::parse("pipeline_step_1");
+        assert_eq!(status(&at, Some("Run the linters")).words, "Step: Run the linters");
+        assert_eq!(status(&at, None).words, "Step: step_1", "a step that the project has no more");
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) async fn page(
         file: app.access.file().map(|file| file.display().to_string()),
         address: app.address.to_string(),
         is_loopback: app.address.ip().is_loopback(),
-        names: own.into_iter().chain(app.hosts.iter().cloned()).collect(),
+        names: own.into_iter().chain(app.hosts.iter().cloned()).chain(app.webhook.public().host()).collect(),
         n_connections: connections.count() as u64,
         n_listeners: app.hub.n_open(),
     }))

@@ -72,7 +72,7 @@ fn a_list_shows_what_each_review_found() {
         real.stored(&Given { prior: Some(first), ..given() });
         real.failed("the model did not answer\nand more");
         let page = real.world.page("/reviews").await.body;
-        assert_snapshot!(text(part(&page, "<p class=\"muted small\" id=\"count\">", "</table>")), @r"
+        assert_snapshot!(text(part(&page, "<p class=\"muted small\" id=\"count\">", "</table>")), @"
         Showing 3 of 3
         Stored reviews
         Review
@@ -91,7 +91,7 @@ fn a_list_shows_what_each_review_found() {
         9 Jan 2026, 14:22
         Pay by invoice
         #2 branch work · example.com/o/shop · command line
-        ✔ approved
+        ✔ Approve
         none
         −1 resolved
         4 s$0.25
@@ -99,7 +99,7 @@ fn a_list_shows_what_each_review_found() {
         9 Jan 2026, 14:22
         Pay by invoice
         #1 branch work · example.com/o/shop · command line
-        ✖ changes requested
+        ✖ Needs changes
         ✖ 1 high
         –
         4 s$0.25
@@ -158,7 +158,7 @@ fn one_review_says_why_it_ended_so() {
         let held = finding("Template is evaluated", Severity::Medium);
         let given = Given { findings: vec![fresh, kept], withheld: vec![held], prior: Some(first), ..given() };
         let second = real.stored(&given);
-        assert_snapshot!(check(&real.world, &format!("/reviews/{second}")).await, @r"
+        assert_snapshot!(check(&real.world, &format!("/reviews/{second}")).await, @"
         Reviews / #2
         Pay by invoice
         Export
@@ -166,7 +166,7 @@ fn one_review_says_why_it_ended_so() {
         JSON
         SARIF
         One HTML page
-        ✖ changes requested
+        ✖ Block
         One finding must be fixed before merging.
         ✖ 1 critical● 1 low
         Since review 1: 1 new, 1 still open, 1 resolved.

@@ -5,7 +5,6 @@ use std::path::Path;
 use tollgate_engine::config::{Github, Settings};
 use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::forge::app_registration::{self, RegisteredApp};
-use tollgate_engine::forge::github::{Address, App, AppSettings};
 
 use super::{Check, CliContext, Found};
 
@@ -43,7 +42,7 @@ fn key(app: &RegisteredApp) -> Result<String, Failure> {
 
 /// Checks the key and the permissions of the app with GitHub.
 fn permissions(app: &RegisteredApp, github: &Github) -> Result<String, Failure> {
-    let about = connect(app, github)?.about().map_err(|error| error.into_failure())?;
+    let about = app.connect(github)?.about().map_err(|error| error.into_failure())?;
     let mut lacking = app_registration::lacking(&about.permissions);
     if github.resolve_threads && about.permissions.get("contents").is_none_or(|access| access != "write") {
         lacking.push("contents: write, which `github.resolve_threads` needs".to_owned());
@@ -54,15 +53,4 @@ fn permissions(app: &RegisteredApp, github: &Github) -> Result<String, Failure> 
     }
     Err(Failure::new(Kind::Config, format!("the app lacks permissions: {}", lacking.join(", ")))
         .hint("Add them on the app's page on GitHub, and accept the change in each installation."))
-}
-
-/// Creates a client that authenticates as the app.
-pub(crate) fn connect(app: &RegisteredApp, github: &Github) -> Result<App, Failure> {
-    App::new(AppSettings {
-        address: Address::parse(&app.card.url, app.card.api_url.as_deref())?,
-        app_id: app.card.id,
-        key_pem: app.key.clone(),
-        key_from: app.key_file.display().to_string(),
-        resolves_threads: github.resolve_threads,
-    })
 }

@@ -6,13 +6,11 @@
 
 use std::fmt::Write as _;
 
-use tollgate_core::board::Outcome;
 use tollgate_core::board::machine::Work;
+use tollgate_core::board::{Outcome, UNCHECKED};
 use tollgate_core::report::terminal::Look;
 use tollgate_core::visible::visible;
 use tollgate_engine::store::board::Card;
-
-use crate::cli::board;
 
 /// Longer titles are cut.
 const MAX_TITLE: usize = 48;
@@ -34,11 +32,14 @@ pub(super) fn table(cards: &[Card], look: &Look) -> String {
 }
 
 fn row(card: &Card, look: &Look) -> [String; 5] {
-    let title = if card.facts.title.is_empty() { &card.facts.first_line } else { &card.facts.title };
-    let title = cut(&visible(title).replace(['\n', '\t'], " "));
-    let marks = card.pips.iter().map(|outcome| mark(*outcome, look)).collect();
+    let title = cut(&visible(card.facts.display_title()).replace(['\n', '\t'], " "));
+    let mut marks: String = card.pips.iter().map(|outcome| mark(*outcome, look)).collect();
+    if card.is_unchecked {
+        marks.pop();
+        marks.push('?');
+    }
     let status = visible(&card.state.status.to_string()).into_owned();
-    [board::short(&card.id).to_owned(), status, marks, title, note(card)]
+    [card.id.short().to_owned(), status, marks, title, note(card)]
 }
 
 /// The note in the last column: a problem, a pause, or the running work.
@@ -51,6 +52,7 @@ fn note(card: &Card) -> String {
         (Some(problem), Work::Nothing, Some(_)) => cut_to(&visible(first_line(problem)), 100),
         (None, Work::Nothing, Some(pause)) => pause.in_words().to_owned(),
         _ if is_waiting => "blocked by its dependencies".to_owned(),
+        (_, Work::Nothing, None) if card.is_unchecked => UNCHECKED.to_owned(),
         (_, Work::Nothing, None) => String::new(),
         _ => card.state.in_words(),
     }

@@ -1,18 +1,22 @@
-//! `tollgate feature edit`, `clean`, `dismiss`, `undismiss`, `export` and `prompt`.
+//! `tollgate feature edit`, `clean`, `dismiss`, `confirm`, `dismissals`, `undismiss`, `export` and `prompt`.
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use tollgate_core::fingerprint::Fingerprint;
-use tollgate_engine::board::{Edits, Refused};
+use tollgate_core::suppress;
+use tollgate_engine::board::{DismissRequest, Edits, Refused};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::worktree::Removed;
 use tollgate_engine::history::Export;
+use tollgate_engine::store::DismissalRow;
 use tollgate_engine::store::board::FeatureRow;
+use tollgate_server::view::dismissal_json;
 
 use super::BoardContext;
-use crate::cli::{Exit, failure, output};
+use crate::cli::rules::DataFormat;
+use crate::cli::{Exit, board, failure, free_text, history, output};
 
 /// The changed fields of a feature.
 #[derive(clap::Args)]
@@ -20,10 +24,10 @@ pub(super) struct Edit {
     /// The feature's ID or a prefix of it
     pub(super) id: String,
     /// A short title
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
     title: Option<String>,
     /// The description
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, value_parser = free_text)]
     description: Option<String>,
     /// Read the description from this file; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "description")]
@@ -106,33 +110,70 @@ impl BoardContext<'_> {
     }
 
     /// Selects the given iteration, or the last one with a review.
-    fn reviewed(&self, row: &FeatureRow, asked: Option<u32>) -> Result<u32, Failure> {
+    pub(super) fn reviewed(&self, row: &FeatureRow, asked: Option<u32>) -> Result<u32, Failure> {
         let reviews = self.board.iterations(self.project.id, &row.id).map_err(Refused::into_failure)?;
         let last = reviews.iter().rfind(|review| !review.iteration.outdated).map(|review| review.iteration.number);
         asked.or(last).ok_or_else(|| Refused::NoReview(row.state.iteration).into_failure())
     }
 
-    pub(super) fn dismiss(
-        &self,
-        row: &FeatureRow,
-        finding: &str,
-        asked: Option<u32>,
-        (who, reason): (&str, &str),
-    ) -> Result<Exit, Failure> {
-        let place = (self.reviewed(row, asked)?, finding);
-        let row = self.board.dismiss(self.project.id, &row.id, place, who, reason).map_err(Refused::into_failure)?;
-        let (print, title) = (row.dismissal.fingerprint, row.dismissal.title());
-        output::say(&format!("dismissed: {title} in {} ({print})", row.dismissal.file));
-        output::say("the next review omits it; `tollgate feature retry ID` reviews now");
+    pub(super) fn dismiss(&self, row: &FeatureRow, request: &DismissRequest<'_>) -> Result<Exit, Failure> {
+        suppress::reason(request.reason).map_err(|_| failure::no_reason())?;
+        let dismissed = self.board.dismiss(self.project.id, &row.id, request).map_err(Refused::into_failure)?;
+        self.say_dismissed(row, &dismissed);
+        Ok(Exit::Success)
+    }
+
+    pub(super) fn confirm(&self, row: &FeatureRow, named: &str) -> Result<Exit, Failure> {
+        let print = Fingerprint::parse(named).ok_or_else(|| failure::not_a_fingerprint(named))?;
+        let person = board::person(self.context, "confirm a dismissal")?;
+        let confirmed = self.board.confirm(self.project.id, &row.id, print, person.name());
+        self.say_dismissed(row, &confirmed.map_err(Refused::into_failure)?);
+        Ok(Exit::Success)
+    }
+
+    fn say_dismissed(&self, row: &FeatureRow, dismissed: &DismissalRow) {
+        history::say_dismissed(dismissed, &format!("tollgate feature confirm {}", row.id.short()));
+        if !dismissed.is_proposal {
+            output::say("the next review omits it; `tollgate feature retry ID` reviews now");
+        }
+    }
+
+    pub(super) fn dismissals(&self, row: &FeatureRow) -> Result<Exit, Failure> {
+        let rows = self.board.dismissals_of(self.project.id, &row.id).map_err(Refused::into_failure)?;
+        let text = match self.format {
+            DataFormat::Json => {
+                let rows: Vec<Value> = rows.into_iter().map(dismissal_json).collect();
+                format!("{:#}\n", json!({ "dismissals": rows }))
+            }
+            DataFormat::Text if rows.is_empty() => {
+                output::say("no dismissed findings");
+                String::new()
+            }
+            DataFormat::Text => rows.iter().map(history::described_dismissal).collect(),
+        };
+        output::print(&text)?;
         Ok(Exit::Success)
     }
 
     pub(super) fn undismiss(&self, row: &FeatureRow, named: &str) -> Result<Exit, Failure> {
         let print = Fingerprint::parse(named).ok_or_else(|| failure::not_a_fingerprint(named))?;
-        if !self.board.withdraw(self.project.id, &row.id, print).map_err(Refused::into_failure)? {
+        let (board, project) = (&self.board, self.project.id);
+        let was_dismissed = board.withdraw(project, &row.id, print).map_err(Refused::into_failure)?;
+        let party = board::party(self.context)?;
+        let was_proposed = match board.reject_proposal(project, &row.id, print, party.name()) {
+            Ok(()) => true,
+            Err(Refused::NoProposal(_)) => false,
+            Err(refused) => return Err(refused.into_failure()),
+        };
+        if !was_dismissed && !was_proposed {
             return Err(failure::not_dismissed(named));
         }
-        output::say("withdrew the dismissal; the finding counts from the next review on");
+        if was_dismissed {
+            output::say("withdrew the dismissal; the finding counts from the next review on");
+        }
+        if was_proposed {
+            output::say("rejected the proposed dismissal; the finding counts");
+        }
         Ok(Exit::Success)
     }
 

@@ -14,7 +14,7 @@ use tollgate_server::view::iteration_json;
 
 use super::BoardContext;
 use crate::cli::rules::DataFormat;
-use crate::cli::{Exit, board, output};
+use crate::cli::{Exit, output};
 
 /// The most findings that are listed per review.
 const MAX_FINDINGS: usize = 20;
@@ -53,7 +53,7 @@ pub(super) fn run(scene: &BoardContext<'_>, row: &FeatureRow, with_history: bool
 
 fn head(scene: &BoardContext<'_>, row: &FeatureRow) -> String {
     let document = Document::parse(&row.document).ok();
-    let (title, project) = (visible(board::title(row)), visible(&scene.project.name));
+    let (title, project) = (visible(row.facts.display_title()), visible(&scene.project.name));
     let mut text = format!("{title}\n{} of {project}\n\n", row.id);
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<10}  {}", visible(value).replace('\n', "\n            "));
@@ -101,7 +101,7 @@ fn review(text: &mut String, iteration: &Iteration) {
         text,
         "Iteration {}: {}{outdated}, {} by {}{commit}",
         iteration.number,
-        iteration.outcome.as_str(),
+        iteration.outcome_in_words(),
         visible(&iteration.reviewed_at),
         visible(&iteration.model),
     );
@@ -133,7 +133,11 @@ fn findings(text: &mut String, findings: &[Remark]) {
     let _ = writeln!(text, "  Findings: {}", counted.join(", "));
     for finding in findings.iter().take(MAX_FINDINGS) {
         let line = finding.line.map(|line| format!(":{line}")).unwrap_or_default();
-        let place = finding.file.as_ref().map(|file| format!("{file}{line}  ")).unwrap_or_default();
+        let place = match &finding.file {
+            Some(file) => format!("{file}{line}  "),
+            None if finding.identity.is_some() => "whole change  ".to_owned(),
+            None => String::new(),
+        };
         let shown = format!("{:<8}  {place}{}", finding.severity.to_string(), finding.title);
         let _ = writeln!(text, "    {}", visible(&shown));
     }

@@ -128,10 +128,7 @@ fn posts(
     before: &[Finding],
 ) -> Result<Vec<Post>, HostError> {
     let (repo, number) = (&found.at.repo, found.at.number);
-    let key = |mark: Marker| match mark {
-        Marker::Finding { key } => Some(key.to_string()),
-        Marker::Summary { .. } | Marker::Review { .. } | Marker::Reply { .. } | Marker::Note { .. } => None,
-    };
+    let key = |mark: Marker| mark.finding().map(|key| key.to_string());
     let at_lines = found.host.line_comments(repo, number)?.into_iter().map(|comment| (comment.author, comment.body));
     let known: BTreeSet<String> = marks(me, at_lines).into_iter().filter_map(key).collect();
     let said = found.host.comments(repo, number)?.into_iter().map(|comment| (comment.author, comment.body));
@@ -144,7 +141,8 @@ fn posts(
     Ok(compose::posts(&PostInputs {
         reviewed,
         settings,
-        mention: &me.mention,
+        // Nothing runs after this command that could answer bot commands.
+        mention: None,
         site_url: &found.at.host,
         repo,
         known: &known,
@@ -209,7 +207,7 @@ fn annotate(reviewed: &Reviewed, settings: &Settings) -> Result<(), Failure> {
     let Some(file) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty()) else {
         return Ok(());
     };
-    let verdict = || format!("tollgate: no findings ({})\n", reviewed.review.verdict().as_str());
+    let verdict = || format!("{}\n", reviewed.state().markdown());
     let text = pipeline::summary_text(reviewed, &settings.bot, reviewed.since.as_ref()).unwrap_or_else(verdict);
     let written = std::fs::File::options().create(true).append(true).open(&file).and_then(|mut file| {
         let room = MAX_SUMMARY.saturating_sub(file.metadata()?.len());

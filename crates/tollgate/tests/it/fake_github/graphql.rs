@@ -1,4 +1,5 @@
-//! The two questions of GraphQL that are asked of the fake GitHub: which threads there are, and to resolve one.
+//! The questions of GraphQL that are asked of the fake GitHub: which threads there are, and to resolve one or to open it
+//! again.
 
 use serde_json::{Value, json};
 
@@ -10,8 +11,10 @@ use super::state::{LineComment, State, Token};
 pub(crate) fn answer(state: &mut State, by: &Token, body: &Value) -> Answer {
     let query = body["query"].as_str().unwrap_or_default();
     let variables = &body["variables"];
-    if query.contains("resolveReviewThread") {
-        resolve(state, by, variables)
+    if query.contains("unresolveReviewThread") {
+        mark(state, by, variables, false)
+    } else if query.contains("resolveReviewThread") {
+        mark(state, by, variables, true)
     } else if query.contains("reviewThreads") {
         threads(state, by, variables)
     } else {
@@ -50,6 +53,7 @@ fn threads(state: &State, by: &Token, variables: &Value) -> Answer {
             json!({
                 "id": format!("PRRT_{}", root.id), "isResolved": root.is_resolved,
                 "isOutdated": root.commit != pull.head, "viewerCanResolve": may_resolve(state, by),
+                "viewerCanUnresolve": may_resolve(state, by),
                 "comments": { "nodes": [comment], "totalCount": 1 },
             })
         })
@@ -64,7 +68,7 @@ fn may_resolve(state: &State, by: &Token) -> bool {
     state.lets_resolve && by.may.get("contents").is_some_and(|may| may == "write")
 }
 
-fn resolve(state: &mut State, by: &Token, variables: &Value) -> Answer {
+fn mark(state: &mut State, by: &Token, variables: &Value, is_resolved: bool) -> Answer {
     let named = |value: &Value| value.as_str().and_then(|text| text.strip_prefix("PRRT_")?.parse::<u64>().ok());
     let nested = variables.as_object().into_iter().flat_map(|object| object.values());
     let id = nested.flat_map(|value| [named(value), named(&value["threadId"])]).flatten().next().unwrap_or(0);
@@ -76,10 +80,11 @@ fn resolve(state: &mut State, by: &Token, variables: &Value) -> Answer {
     match pulls.find(|(_, pull)| pull.at_lines.iter().any(is_it)).map(|(full, pull)| (full, pull.number)) {
         Some((full, number)) => {
             let pull = state.pull_mut(&full, number).unwrap();
-            pull.at_lines.iter_mut().find(|comment| is_it(comment)).unwrap().is_resolved = true;
-            state.tell(&full, number, &Event::Thread { root: id, is_resolved: true }, &by.actor);
-            let thread = json!({ "id": format!("PRRT_{id}"), "isResolved": true });
-            said(200, &json!({ "data": { "resolveReviewThread": { "thread": thread } } }))
+            pull.at_lines.iter_mut().find(|comment| is_it(comment)).unwrap().is_resolved = is_resolved;
+            state.tell(&full, number, &Event::Thread { root: id, is_resolved }, &by.actor);
+            let thread = json!({ "id": format!("PRRT_{id}"), "isResolved": is_resolved });
+            let name = if is_resolved { "resolveReviewThread" } else { "unresolveReviewThread" };
+            said(200, &json!({ "data": { name: { "thread": thread } } }))
         }
         None => error("NOT_FOUND", "Could not resolve to a node with the global id."),
     }

@@ -98,6 +98,9 @@ impl Host for Wall {
     fn resolve(&self, _: &Repo, _: &str) -> HostResult<()> {
         no()
     }
+    fn unresolve(&self, _: &Repo, _: &str) -> HostResult<()> {
+        no()
+    }
     fn begin_check(&self, _: &Repo, _: &NewCheck<'_>) -> HostResult<u64> {
         no()
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{Agent, BAD, Listener, answered, check_promised, story};
 use crate::desk::{Desk, works};
 use crate::fake_model::FakeModel;
-use crate::server_process::{Server, add, add_project};
+use crate::server_process::{Server, add, add_project, tollgate};
 
 /// A server with a project on whose branch something is wrong.
 pub(super) fn begin() -> (Desk, Server) {
@@ -54,8 +54,14 @@ fn every_tool_answers_over_http_as_it_promised() {
         let shown = agent.data("get_review", json!({"review": reviewed["review"]})).await;
         assert_eq!(shown["findings"], reviewed["findings"]);
         let dismissed = agent.data("dismiss_finding", json!({"finding": "F001", "reason": "ours"})).await;
-        assert_eq!(dismissed["dismissed"], true);
-        assert_eq!(agent.data("review_change", json!({})).await["may_pass"], true);
+        assert_eq!((&dismissed["dismissed"], &dismissed["state"]), (&json!(false), &json!("proposed")));
+        assert_eq!(agent.data("review_change", json!({})).await["may_pass"], false, "an agent only proposes");
+        let print = dismissed["finding"]["fingerprint"].as_str().unwrap().to_owned();
+        tollgate(&desk, &["history", "confirm", &print]).expect(0);
+        let passed = agent.data("review_change", json!({})).await;
+        assert_eq!(passed["may_pass"], true);
+        let why = passed["suppressed_blockers"][0].as_str().unwrap();
+        assert!(why.ends_with("suppressed by a dismissal by ada, proposed by an agent over MCP: ours"), "{why}");
         assert_eq!(agent.data("check_comment", json!({"body": "x"})).await["kind"], "other");
         assert_eq!(agent.data("create_comment", json!({"body": "x"})).await["posted"], false);
         assert_eq!(agent.data("list_features", json!({})).await["features"][0]["id"], json!(feature));

@@ -102,7 +102,7 @@ fn every_kind_of_change_can_be_reviewed_and_only_one_at_a_time() {
 }
 
 #[test]
-fn findings_can_be_listed_shown_and_dismissed() {
+fn findings_can_be_listed_shown_and_proposed_for_dismissal() {
     story(async {
         let scratch = Scratch::on_a_branch();
         scratch.write("b.js", BAD).write("src/c.js", BAD);
@@ -126,8 +126,14 @@ fn findings_can_be_listed_shown_and_dismissed() {
 
         let print = listed["findings"][0]["fingerprint"].clone();
         let dismissed = agent.data("dismiss_finding", json!({"finding": print, "reason": "the text is ours"})).await;
-        assert_eq!(dismissed["finding"]["file"], "src/c.js");
-        assert!(agent.refusal("dismiss_finding", json!({"finding": "F999"})).await.contains("no finding `F999`"));
+        assert_eq!((&dismissed["finding"]["file"], &dismissed["state"]), (&json!("src/c.js"), &json!("proposed")));
+        let unknown = json!({"finding": "F999", "reason": "ours"});
+        assert!(agent.refusal("dismiss_finding", unknown).await.contains("no finding `F999`"));
+        let again = agent.data("review_change", json!({})).await;
+        assert_eq!((&again["n_findings"], &again["may_pass"]), (&json!(2), &json!(false)), "{again:#}");
+        let listed = agent.data("list_findings", json!({"file": "src/"})).await;
+        assert_eq!(listed["findings"][0]["proposed_dismissal"], "an agent over MCP: the text is ours");
+        scratch.tollgate(&["history", "confirm", print.as_str().unwrap()]).expect(0);
         let again = agent.data("review_change", json!({})).await;
         assert_eq!(again["n_findings"], 1, "{again:#}");
         let withheld = agent.data("list_findings", json!({"withheld": true, "file": "src/"})).await;
@@ -137,7 +143,7 @@ fn findings_can_be_listed_shown_and_dismissed() {
 }
 
 #[test]
-fn a_critical_finding_is_not_dismissed_without_a_reason() {
+fn an_agent_gives_a_reason_and_only_proposes_to_dismiss_a_critical_finding() {
     story(async {
         let scratch = Scratch::on_a_branch();
         let said = r#"{"decision":"REJECTED","summary":"s","findings":[{"severity":"critical","category":"security",
@@ -151,12 +157,18 @@ fn a_critical_finding_is_not_dismissed_without_a_reason() {
         let critical = &reviewed["findings"][0];
         assert_eq!(critical["severity"], "Critical", "{reviewed:#}");
         assert_eq!(reviewed["reviewers"][0]["name"], "stub");
-        for arguments in [json!({"finding": critical["id"]}), json!({"finding": critical["id"], "reason": " \n"})] {
+        for reason in ["", " \n", "...", "\u{200b}"] {
+            let arguments = json!({"finding": critical["id"], "reason": reason});
             let refusal = session.agent.refusal("dismiss_finding", arguments).await;
             assert!(refusal.contains("is not dismissed without a reason"), "{refusal}");
         }
+        let refusal = session.agent.refusal("dismiss_finding", json!({"finding": critical["id"]})).await;
+        assert!(refusal.contains("missing field `reason`"), "{refusal}");
         let reason = json!({"finding": critical["id"], "reason": "f is never called"});
-        assert_eq!(session.agent.data("dismiss_finding", reason).await["dismissed"], true);
+        let proposed = session.agent.data("dismiss_finding", reason).await;
+        assert_eq!((&proposed["state"], &proposed["dismissed"]), (&json!("proposed"), &json!(false)));
+        let again = session.agent.data("review_change", json!({})).await;
+        assert_eq!((&again["may_pass"], &again["findings"][0]["severity"]), (&json!(false), &json!("Critical")));
     });
 }
 

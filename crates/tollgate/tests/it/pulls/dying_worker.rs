@@ -126,6 +126,7 @@ impl Host for Mortal {
         delete_line_comment(repo: &Repo, comment: u64) -> HostResult<()>;
         reply(repo: &Repo, number: u64, root: u64, body: &str) -> HostResult<u64>;
         resolve(repo: &Repo, thread: &str) -> HostResult<()>;
+        unresolve(repo: &Repo, thread: &str) -> HostResult<()>;
         begin_check(repo: &Repo, check: &NewCheck<'_>) -> HostResult<u64>;
         update_check(repo: &Repo, check: u64, update: &CheckUpdate<'_>) -> HostResult<()>;
         clone_url(repo: &Repo) -> String;

@@ -41,12 +41,14 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     let server = TestServer::start(&github);
     let pull = open(&github, "feat: parse", &[("a.js", BAD)]);
     let seen = server.settled(&pull);
-    assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; head failure “1 blocking finding”");
-    assert_snapshot!(seen.summaries[0].body, @r"
+    assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; head failure “Needs changes -- 1 major finding must be fixed before merging”");
+    assert_snapshot!(seen.summaries[0].body, @"
     <details>
     <summary>Kodiai Review Summary</summary>
 
     ## What Changed
+    Parse.
+
     1 file changed, 1 line added and 0 removed.
 
     Reviewed: core logic
@@ -54,7 +56,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     ## Observations
 
     ### Major
-    a.js (1): dynamic code execution
+    a.js (1): dynamic code execution (F001)
     Input that reaches this text runs with all privileges of the program. Parse data with `JSON.parse`, look functions up in an object, or use an expression parser.
 
     ## Verdict
@@ -69,7 +71,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     - Files: 1 changed, 1 reviewed
     - Lines: 1 added, 0 removed
     - Findings: 0 critical, 1 major, 0 medium, 0 minor
-    - Coverage: 1 of 1 hunk reviewed, 0 skipped by a rule, 0 not reviewed
+    - Coverage: 1 of 1 hunk reviewed, 0 not reviewed
     - Conventional type: feat in title
     - Commits scanned: 1 of 1
     - type feat in title: no breaking change is declared, so removed or changed public API is one severity higher
@@ -84,17 +86,17 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
 
     Input that reaches this text runs with all privileges of the program. Parse data with `JSON.parse`, look functions up in an object, or use an expression parser.
 
-    <sub>`js-eval-dynamic` · false positive? reply `@tollgate dismiss` with a reason</sub>
+    <sub>F001 · `js-eval-dynamic` · false positive? reply `@tollgate dismiss` with a reason</sub>
 
     <!-- tollgate:finding fp-de25111f7976130d-628a1187 -->
     ");
 
     pull.push("more", &[("b.js", GOOD)]);
     let seen = server.settled(&pull);
-    assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; old failure “1 blocking finding”, head failure “1 blocking finding”");
+    assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; old failure “Needs changes -- 1 major finding must be fixed before merging”, head failure “Blockers remain -- 1 blocking issue(s) still open”");
     pull.push("fix", &[("a.js", GOOD)]);
     let seen = server.settled(&pull);
-    assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; old failure “1 blocking finding”, old failure “1 blocking finding”, head success “No findings”");
+    assert_snapshot!(glance(&seen), @"summaries 1, reviews 1, inline 1, other 0; old failure “Needs changes -- 1 major finding must be fixed before merging”, old failure “Blockers remain -- 1 blocking issue(s) still open”, head success “Blockers resolved -- Ready to merge”");
     assert_snapshot!(seen.summaries[0].body, @r"
     <details>
     <summary>Kodiai Re-Review Summary</summary>
@@ -102,7 +104,9 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     ## Re-review -- Changes since 9885bbf
 
     ## What Changed
-    2 files changed, 2 lines added and 0 removed. 1 line of the change is new since the last review.
+    Fix.
+
+    1 line new or removed since 9885bbf.
 
     Reviewed: core logic
 
@@ -121,7 +125,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     - Files: 2 changed, 1 reviewed
     - Lines: 2 added, 0 removed
     - Findings: 0 critical, 0 major, 0 medium, 0 minor
-    - Coverage: 1 of 2 hunks reviewed, 1 skipped by a rule, 0 not reviewed
+    - Coverage: 1 of 2 hunks reviewed, 1 unchanged since the review of 9885bbf, 0 not reviewed
     - Since 9885bbf: 0 new, 1 resolved, 0 still open
     - Conventional type: feat in title
     - Commits scanned: 3 of 3
@@ -135,7 +139,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
 
     pull.force_push("start over", &[("c.js", BAD)]);
     let seen = server.settled(&pull);
-    assert_snapshot!(glance(&seen), @"summaries 1, reviews 2, inline 2, other 0; old failure “1 blocking finding”, old failure “1 blocking finding”, old success “No findings”, head failure “1 blocking finding”");
+    assert_snapshot!(glance(&seen), @"summaries 1, reviews 2, inline 2, other 0; old failure “Needs changes -- 1 major finding must be fixed before merging”, old failure “Blockers remain -- 1 blocking issue(s) still open”, old success “Blockers resolved -- Ready to merge”, head failure “Needs changes -- 1 major finding must be fixed before merging”");
 }
 
 #[test]
@@ -143,7 +147,7 @@ fn a_clean_pull_request_gets_a_green_check_and_no_words() {
     let github = FakeGithub::start();
     let server = TestServer::start(&github);
     let pull = open(&github, "feat: parse", &[("a.js", GOOD)]);
-    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “No findings”");
+    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “Approve -- no findings”");
 }
 
 #[test]
@@ -163,7 +167,7 @@ fn a_fork_has_no_say_in_its_own_review() {
         ..Opening::default()
     };
     let pull = github.open("octo/app", &opening);
-    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 1, reviews 1, inline 1, other 0; head failure “1 blocking finding”");
+    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 1, reviews 1, inline 1, other 0; head failure “Needs changes -- 1 major finding must be fixed before merging”");
 }
 
 #[test]
@@ -274,6 +278,71 @@ fn people_who_may_write_tell_the_bot_what_to_do() {
 }
 
 #[test]
+fn a_dismissal_on_one_pull_request_does_not_make_another_one_green() {
+    let github = FakeGithub::start();
+    let mut server = TestServer::new(&github, "");
+    server.launch(None);
+    let first = open(&github, "feat: parse", &[("a.js", BAD)]);
+    server.settled(&first);
+    let dismissed = first.say("ada", "@tollgate dismiss F001 only our own text");
+    server.answered(&first, dismissed);
+    wait_until_concluded(&server, &first, "success");
+    let second = github.open("octo/app", &Opening { files: &[("a.js", BAD)], ..Opening::default() });
+    assert_eq!(server.settled(&second).conclusion(), Some("failure"));
+    let everywhere = second.say("ada", "@tollgate dismiss F001 --everywhere only our own text");
+    assert!(server.answered(&second, everywhere).contains("Dismissed in the whole repository"));
+    wait_until_concluded(&server, &second, "success");
+    let third = github.open("octo/app", &Opening { files: &[("a.js", BAD)], ..Opening::default() });
+    assert_eq!(server.settled(&third).conclusion(), Some("success"));
+}
+
+#[test]
+fn the_summary_keeps_keywords_figures_and_reviewers_after_a_dismissal() {
+    let github = FakeGithub::start();
+    let mut server = TestServer::new(&github, "");
+    server.launch(None);
+    let pull = open(&github, "feat: parse", &[("a.js", BAD), ("b.js", BAD)]);
+    let before = server.settled(&pull).summaries[0].body.clone();
+    let dismissed = pull.say("ada", "@tollgate dismiss F001 only our own text");
+    server.answered(&pull, dismissed);
+    wait_until_concluded(&server, &pull, "failure");
+    crate::wait::wait_until("the summary without the finding", || pull.seen().summaries[0].body != before);
+    let after = pull.seen().summaries[0].body.clone();
+    let kept =
+        ["- Files: ", "- Lines: ", "- Conventional type: ", "- Commits scanned: ", "- Reviewers: ", "Reviewed: "];
+    for begins in kept {
+        let line = |body: &str| body.lines().find(|line| line.starts_with(begins)).map(str::to_owned);
+        assert_eq!(line(&after), line(&before), "{begins}\n{after}");
+        assert!(line(&after).is_some(), "{begins}\n{after}");
+    }
+    assert!(after.contains("a dismissal by ada: only our own text"), "{after}");
+}
+
+#[test]
+fn a_bot_proposes_a_dismissal_and_a_person_with_write_access_confirms_it() {
+    let github = FakeGithub::start();
+    let mut server = TestServer::new(&github, "");
+    server.launch(None);
+    let pull = open(&github, "feat: parse", &[("a.js", BAD)]);
+    server.settled(&pull);
+    let proposed = pull.say("helper[bot]", "@tollgate dismiss F001 the text is ours");
+    let answer = server.answered(&pull, proposed);
+    assert!(answer.contains("Proposed to dismiss") && answer.contains("@tollgate confirm fp-"), "{answer}");
+    assert_eq!(pull.seen().conclusion(), Some("failure"));
+    // Two bots do not talk forever.
+    let n_answers = pull.seen().others.len();
+    pull.say("helper[bot]", "@tollgate dismiss F001 the text is ours, as I said");
+    let refused = pull.say("mallory", "@tollgate confirm F001");
+    assert!(server.answered(&pull, refused).contains("needs write access"));
+    assert_eq!(pull.seen().others.len(), n_answers + 1);
+    let confirmed = pull.say("ada", "@tollgate confirm F001");
+    let answer = server.answered(&pull, confirmed);
+    assert!(answer.contains("Dismissed") && answer.contains("the text is ours"), "{answer}");
+    wait_until_concluded(&server, &pull, "success");
+    assert_eq!(pull.seen().problems(), [""; 0]);
+}
+
+#[test]
 fn a_check_leads_to_the_review_of_its_commit() {
     let github = FakeGithub::start();
     let mut server = TestServer::new(&github, "[github]\npublic_url = 'https://gate.example'\n");
@@ -310,5 +379,5 @@ fn an_agent_sees_the_files_that_the_change_leaves_alone() {
     server.launch(None);
     github.repository("octo/app", &[("far/away.js", GOOD)]);
     let pull = github.open("octo/app", &Opening { files: &[("a.js", GOOD)], ..Opening::default() });
-    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “No findings”");
+    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 0, reviews 0, inline 0, other 0; head success “Approve -- no findings”");
 }

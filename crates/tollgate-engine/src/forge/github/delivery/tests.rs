@@ -128,8 +128,7 @@ fn comments_of_bots_and_without_a_mention_are_ignored() {
     check("issue_comment", said(json!(null), ann()), "nothing");
     check("issue_comment", said(json!("@gate help"), json!(null)), "octo/hello#12 ghost says Help in 77 by 34");
     // Escapes in the event's texts are decoded.
-    let dismissed =
-        "octo/hello#12 ann says Dismiss { finding: Some(\"F003\"), reason: \"a \\\"constant\\\"\" } in 77 by 34";
+    let dismissed = "octo/hello#12 ann says Dismiss { finding: Some(\"F003\"), reason: \"a \\\"constant\\\"\", everywhere: false } in 77 by 34";
     check("issue_comment", said(json!("@gate dismiss F003 a \"constant\""), ann()), dismissed);
 }
 

@@ -313,7 +313,10 @@ fn threads_are_listed_to_the_last_page() {
     let threads = scene.host.threads(&repo(), 7).unwrap();
     let known: Vec<(&str, u64)> = threads.iter().map(|thread| (thread.id.as_str(), thread.root)).collect();
     assert_eq!(known, [("T1", 11), ("T2", 3_000_000_000), ("T4", 14)]);
-    assert_eq!(threads[0], Thread { id: "T1".to_owned(), root: 11, is_resolved: false, may_resolve: true });
+    assert_eq!(
+        threads[0],
+        Thread { id: "T1".to_owned(), root: 11, is_resolved: false, may_resolve: true, may_unresolve: false }
+    );
     let variables: Vec<String> = scene.peer.heard().iter().map(|heard| heard.body["variables"].to_string()).collect();
     assert_snapshot!(variables.join("\n"), @r#"
     {"owner":"octo","name":"hello","number":7,"after":null}
@@ -357,6 +360,15 @@ fn a_thread_is_resolved_by_its_name() {
     scene.host.resolve(&repo(), "T\"1").unwrap();
     assert_eq!(scene.peer.heard()[0].body["variables"], json!({"thread": "T\"1"}));
     assert!(scene.host.resolve(&repo(), &"T".repeat(501)).is_err());
+}
+
+#[test]
+fn a_resolved_thread_is_opened_again_by_its_name() {
+    let scene = scene(vec![ok(json!({"data": {"unresolveReviewThread": {"thread": {"id": "T1"}}}}))]);
+    scene.host.unresolve(&repo(), "T1").unwrap();
+    let heard = &scene.peer.heard()[0].body;
+    assert!(heard["query"].as_str().unwrap().contains("unresolveReviewThread"), "{heard}");
+    assert_eq!(heard["variables"], json!({"thread": "T1"}));
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn check(what: &str, n_files: usize, every: usize) -> Found {
 #[test]
 fn three_thousand_files_are_reviewed_and_each_finding_is_named_once() {
     let found = check("3,000 files with 150 findings", 3_000, 20);
-    assert_eq!((found.n_named(), found.n_annotations), (150, 150));
+    assert_eq!((found.n_named(), found.inline.len() + found.n_annotations), (150, 150));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn findings_that_the_text_has_no_room_for_are_in_the_check() {
     let n_left = 1_200 - found.n_named();
     let body = &found.seen.reviews[0].body;
     assert!(n_left > 0 && body.contains(&format!("- and {n_left} more, see the check\n")), "{n_left}: {body}");
-    assert_eq!(found.n_annotations, 1_200);
+    assert_eq!(found.inline.len() + found.n_annotations, 1_200);
 }
 
 /// As many findings get a comment as one review has room for, though more may; the first tries are refused.
@@ -55,7 +55,7 @@ fn check_inline(n_refused: u32) {
     let found = outcome_after(&github, &server, &pull, &format!("60 findings, {n_refused} refusals"), &refused);
     assert_eq!((found.seen.conclusion(), found.seen.reviews.len()), (Some("failure"), 1));
     assert_eq!((found.inline.len(), found.listed.len(), found.n_named()), (30, 30, 60));
-    assert_eq!(found.n_annotations, 60);
+    assert_eq!(found.inline.len() + found.n_annotations, 60);
 }
 
 #[test]
@@ -83,7 +83,10 @@ fn the_intent_of_hundreds_of_commits_is_sampled_and_the_sample_reported() {
         messages.iter().zip(&files).map(|(message, files)| Commit { message, files }).collect();
     let pull = github.open("octo/app", &Opening { title: "parse", commits: &commits, ..Opening::default() });
     let found = outcome(&github, &server, &pull, "265 commits");
-    assert_eq!((found.seen.conclusion(), found.n_named(), found.n_annotations), (Some("failure"), 1, 1));
+    assert_eq!(
+        (found.seen.conclusion(), found.n_named(), found.inline.len() + found.n_annotations),
+        (Some("failure"), 1, 1)
+    );
     assert!(found.summary().contains("\n- Commits scanned: 69 of 265\n"), "{}", found.summary());
     assert!(found.summary().contains("breaking change in commit "), "{}", found.summary());
 }

@@ -23,7 +23,10 @@ fn words_of_any_length_are_read_to_their_end_and_what_is_answered_is_short() {
     let opening = Opening { title: &title, body: Some(&body), files: &files, ..Opening::default() };
     let pull = github.open("octo/app", &opening);
     let found = outcome(&github, &server, &pull, "a title, a text and a line of 100,000 characters");
-    assert_eq!((found.seen.conclusion(), found.n_named(), found.n_annotations), (Some("failure"), 1, 1));
+    assert_eq!(
+        (found.seen.conclusion(), found.n_named(), found.inline.len() + found.n_annotations),
+        (Some("failure"), 1, 1)
+    );
     for said in ["Breaking change in body: BREAKING CHANGE: all of it", "[strict-review] in title"] {
         assert!(found.summary().contains(said), "{said}: {}", found.summary());
     }

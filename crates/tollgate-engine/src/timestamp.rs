@@ -1,7 +1,7 @@
-//! Timestamps in the board's files.
+//! Timestamps in files, answers and reviews: `2026-01-09T14:22:00.000Z`.
 
-use ::time::OffsetDateTime;
-use ::time::macros::format_description;
+use time::OffsetDateTime;
+use time::macros::format_description;
 
 /// Formats milliseconds since 1970 as `2026-01-09T14:22:00.000Z`.
 #[must_use]

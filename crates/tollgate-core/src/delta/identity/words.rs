@@ -1,21 +1,15 @@
-//! Similarity of two findings of different reviewers.
+//! Similarity of the words of two findings.
 //!
-//! Different authors word one defect differently, and two defects of one line alike. So the words of each title are searched
+//! One defect is worded differently each time, and two defects of one line alike. So the words of each title are searched
 //! in the other's title *and* reason. Words of the quoted code tell the location of a finding, not its subject, and have a
 //! low weight; so have words that are common in findings.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
+use crate::delta::identity::ComparedFinding;
 use crate::delta::title_words::{TitleWords, stem};
-use crate::finding::Finding;
 
-/// The least similarity of two findings on the same lines, from 0 to 1.
-const SAME_LINES: f64 = 0.39;
-/// The least similarity in different categories.
-const OTHER_CATEGORY: f64 = 0.45;
-/// The least similarity when their lines are only near.
-const NEAR_LINES: f64 = 0.6;
 /// Titles of this similarity can differ only in their negation.
 const ALMOST_EQUAL: f64 = 0.85;
 /// The most bytes of a reason that are compared.
@@ -26,38 +20,37 @@ const MAX_REASON: usize = 1000;
 pub(super) struct FindingWords {
     title: TitleWords,
     about: BTreeSet<String>,
-    all: BTreeSet<String>,
+    /// The stems of the title and the reason.
+    pub(super) all: BTreeSet<String>,
     code: BTreeSet<String>,
+    /// False when there is nothing but a title.
+    pub(super) has_reason: bool,
 }
 
 impl FindingWords {
-    pub(super) fn of(finding: &Finding) -> Self {
-        let title = TitleWords::read(finding.summary.as_str());
+    pub(super) fn of(claim: &ComparedFinding<'_>) -> Self {
+        let title = TitleWords::read(claim.title);
         let about = stems(&title);
-        let reason = finding.reason.as_deref().unwrap_or_default();
-        let mut all = stems(&TitleWords::read(head(reason)));
+        let mut all = stems(&TitleWords::read(head(claim.reason)));
         all.extend(about.iter().cloned());
-        let code = stems(&TitleWords::read(&format!("`{}`", head(&finding.evidence).replace('`', " "))));
-        Self { title, about, all, code }
+        let code = stems(&TitleWords::read(&format!("`{}`", head(claim.evidence).replace('`', " "))));
+        Self { title, about, all, code, has_reason: !claim.reason.trim().is_empty() }
     }
 
-    /// The similarity with another finding, if both are equivalent.
-    pub(super) fn agrees(&self, other: &Self, same_category: bool, overlap: bool) -> Option<f64> {
-        if self.title.are_unrelated(&other.title) {
-            return None;
-        }
-        let score = self.score(other);
-        let denied = self.title.differ_in_negation(&other.title) && self.title_only(other) >= ALMOST_EQUAL;
-        let wanted = match (overlap, same_category) {
-            (false, _) => NEAR_LINES,
-            (true, false) => OTHER_CATEGORY,
-            (true, true) => SAME_LINES,
-        };
-        (score >= wanted && !denied).then_some(score)
+    /// True when two titles are about different things: other numbers, other names, or a negation that is the only
+    /// difference.
+    pub(super) fn are_unrelated(&self, other: &Self) -> bool {
+        let is_denied = self.title.differ_in_negation(&other.title) && self.title_only(other) >= ALMOST_EQUAL;
+        is_denied || self.title.are_unrelated(&other.title)
     }
 
-    /// The mean of the mutual title coverage and the cosine similarity.
-    fn score(&self, other: &Self) -> f64 {
+    /// True when two titles say the same of different numbers or names, or the opposite of the same.
+    pub(super) fn differ_in_one_detail(&self, other: &Self) -> bool {
+        self.title.contradict(&other.title) && self.title.has_frame_of(&other.title)
+    }
+
+    /// The similarity from 0 to 1: the mean of the mutual title coverage and the cosine similarity.
+    pub(super) fn score(&self, other: &Self) -> f64 {
         let titles = f64::midpoint(self.covered(&other.all, other), other.covered(&self.all, self));
         f64::midpoint(titles, self.in_common(other))
     }

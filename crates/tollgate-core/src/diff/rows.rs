@@ -1,4 +1,4 @@
-//! The lines of a file's diff as rows: one after the other, or side by side.
+//! The rows of a file's diff, as HTML shows them: paired lines, changed words, and the gaps between hunks.
 //!
 //! ```text
 //! gap 0          12 lines before the first hunk
@@ -8,131 +8,167 @@
 //! gap 1          the lines behind the last hunk
 //! ```
 //!
-//! Every line of the diff stands in exactly one row of either view. The lines between hunks are a [`Gap`], known by its
-//! numbers; its text comes from elsewhere.
+//! Every line of the diff stands in exactly one row, whether rows stand one after the other or side by side. The lines
+//! between hunks are a [`DiffGap`], known by its numbers; its text comes from elsewhere.
 
 use std::ops::Range;
 
-use tollgate_core::diff::{FileDiff, Hunk, Line, LineKind};
-use tollgate_core::word_diff::pair_lines;
+use crate::diff::{FileDiff, Hunk, Line, LineKind};
+use crate::word_diff::{Ranges, changed_words, pair_lines};
 
-/// How a diff is laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum View {
-    /// One line after the other.
-    #[default]
-    Unified,
-    /// Before and after side by side.
-    Split,
-}
-
-impl View {
-    /// The word in addresses.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Unified => "unified",
-            Self::Split => "split",
-        }
-    }
-}
-
-/// A row of either view.
+/// A row of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Row {
+pub enum DiffRow {
     /// The lines that are not shown before the hunk of this index, or behind the last.
     Gap(usize),
     /// A line before and a line after the change; for context the same one.
     Lines {
-        /// Of the lines of the body.
+        /// The index of the line before the change.
         left: Option<usize>,
-        /// Of the lines of the body.
+        /// The index of the line after the change.
         right: Option<usize>,
     },
 }
 
 /// A line and the one it became or was.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct BodyLine<'a> {
-    pub(super) line: Line<'a>,
-    pub(super) partner: Option<usize>,
+pub struct PairedLine<'a> {
+    /// The line.
+    pub line: Line<'a>,
+    /// The index of the line on the other side of which it is a version.
+    pub partner: Option<usize>,
 }
 
 /// Lines that are the same before and after, and not in the diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Gap {
+pub struct DiffGap {
     /// The number of its first line before the change.
-    pub(super) old_start: u32,
+    pub old_start: u32,
     /// The number of its first line after the change.
-    pub(super) new_start: u32,
+    pub new_start: u32,
     /// How many lines it has; `None` when the diff contradicts itself.
-    pub(super) n_lines: Option<u32>,
+    pub n_lines: Option<u32>,
 }
 
-/// The lines of a file's diff.
+/// The lines of one or more hunks.
 #[derive(Debug)]
-pub(super) struct Body<'a> {
-    pub(super) file: &'a FileDiff,
-    pub(super) lines: Vec<BodyLine<'a>>,
+pub struct DiffLines<'a> {
+    /// The lines of all hunks.
+    pub lines: Vec<PairedLine<'a>>,
     /// The lines of each hunk.
-    hunks: Vec<Range<usize>>,
-    /// One before each hunk, and one behind the last.
-    pub(super) gaps: Vec<Gap>,
+    pub hunks: Vec<Range<usize>>,
+    /// True when line ends are of two kinds, so that they are worth showing.
+    has_mixed_ends: bool,
 }
 
-impl<'a> Body<'a> {
-    /// The lines of a file, which has so many after the change if that is known.
-    pub(super) fn new(file: &'a FileDiff, n_after: Option<u32>) -> Self {
+impl<'a> DiffLines<'a> {
+    /// Pairs the lines of each hunk.
+    pub fn new<L: IntoIterator<Item = Line<'a>>>(of_hunks: impl IntoIterator<Item = L>) -> Self {
         let (mut lines, mut hunks) = (Vec::new(), Vec::new());
-        for hunk in &file.hunks {
+        for hunk in of_hunks {
             let start = lines.len();
-            lines.extend(file.lines(hunk).map(|line| BodyLine { line, partner: None }));
+            lines.extend(hunk.into_iter().map(|line| PairedLine { line, partner: None }));
             hunks.push(start..lines.len());
         }
         for hunk in &hunks {
-            marry(&mut lines, hunk.clone());
+            pair(&mut lines, hunk.clone());
         }
-        Self { file, lines, hunks, gaps: gaps(file, n_after) }
+        let mut ends = lines.iter().map(|line| line.line.text.ends_with(b"\r"));
+        let first = ends.next();
+        let has_mixed_ends = ends.any(|end| Some(end) != first);
+        Self { lines, hunks, has_mixed_ends }
     }
 
-    /// The rows of a view.
-    pub(super) fn rows(&self, view: View) -> Vec<Row> {
-        let mut rows = Vec::with_capacity(self.lines.len() + self.gaps.len());
-        for (index, hunk) in self.hunks.iter().enumerate() {
-            self.push_gap(&mut rows, index);
-            match view {
-                View::Unified => rows.extend(hunk.clone().map(|line| self.alone(line))),
-                View::Split => self.push_split(&mut rows, hunk.clone()),
-            }
-        }
-        self.push_gap(&mut rows, self.hunks.len());
-        rows
+    /// The bytes of a line that are shown.
+    #[must_use]
+    pub fn text(&self, index: usize) -> &'a [u8] {
+        self.without_return(self.lines[index].line.text)
+    }
+
+    /// A line without its carriage return, unless line ends are of two kinds.
+    #[must_use]
+    pub fn without_return<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        if self.has_mixed_ends { text } else { text.strip_suffix(b"\r").unwrap_or(text) }
+    }
+
+    /// The changed words of a line, if it is a version of another one.
+    #[must_use]
+    pub fn changed(&self, index: usize) -> Option<Ranges> {
+        let PairedLine { line, partner } = self.lines[index];
+        let is_left = line.kind == LineKind::Removed;
+        let (old, new) = if is_left { (index, partner?) } else { (partner?, index) };
+        let text = |index: usize| str::from_utf8(self.text(index)).ok();
+        let (left, right) = changed_words(text(old)?, text(new)?)?;
+        Some(if is_left { left } else { right })
+    }
+}
+
+/// The diff of a file.
+#[derive(Debug)]
+pub struct DiffBody<'a> {
+    /// The file.
+    pub file: &'a FileDiff,
+    /// Its lines.
+    pub lines: DiffLines<'a>,
+    /// One before each hunk, and one behind the last.
+    pub gaps: Vec<DiffGap>,
+}
+
+impl<'a> DiffBody<'a> {
+    /// The lines of a file, which has so many after the change if that is known.
+    #[must_use]
+    pub fn new(file: &'a FileDiff, n_after: Option<u32>) -> Self {
+        let lines = DiffLines::new(file.hunks.iter().map(|hunk| file.lines(hunk)));
+        Self { file, lines, gaps: gaps(file, n_after) }
+    }
+
+    /// The rows with one line after the other.
+    #[must_use]
+    pub fn unified(&self) -> Vec<DiffRow> {
+        self.rows(|rows, hunk| rows.extend(hunk.map(|line| self.alone(line))))
+    }
+
+    /// The rows with both sides beside each other.
+    #[must_use]
+    pub fn split(&self) -> Vec<DiffRow> {
+        self.rows(|rows, hunk| self.push_split(rows, hunk))
     }
 
     /// The text behind the header of the hunk after a gap.
-    pub(super) fn section(&self, gap: usize) -> String {
+    #[must_use]
+    pub fn section(&self, gap: usize) -> String {
         let section = self.file.hunks.get(gap).map(|hunk| self.file.section(hunk)).unwrap_or_default();
         String::from_utf8_lossy(section).into_owned()
     }
 
-    fn push_gap(&self, rows: &mut Vec<Row>, index: usize) {
+    fn rows(&self, push: impl Fn(&mut Vec<DiffRow>, Range<usize>)) -> Vec<DiffRow> {
+        let mut rows = Vec::with_capacity(self.lines.lines.len() + self.gaps.len());
+        for (index, hunk) in self.lines.hunks.iter().enumerate() {
+            self.push_gap(&mut rows, index);
+            push(&mut rows, hunk.clone());
+        }
+        self.push_gap(&mut rows, self.lines.hunks.len());
+        rows
+    }
+
+    fn push_gap(&self, rows: &mut Vec<DiffRow>, index: usize) {
         if self.gaps.get(index).is_some_and(|gap| gap.n_lines != Some(0)) {
-            rows.push(Row::Gap(index));
+            rows.push(DiffRow::Gap(index));
         }
     }
 
-    fn alone(&self, index: usize) -> Row {
-        match self.lines[index].line.kind {
-            LineKind::Context => Row::Lines { left: Some(index), right: Some(index) },
-            LineKind::Removed => Row::Lines { left: Some(index), right: None },
-            LineKind::Added => Row::Lines { left: None, right: Some(index) },
+    fn alone(&self, index: usize) -> DiffRow {
+        match self.lines.lines[index].line.kind {
+            LineKind::Context => DiffRow::Lines { left: Some(index), right: Some(index) },
+            LineKind::Removed => DiffRow::Lines { left: Some(index), right: None },
+            LineKind::Added => DiffRow::Lines { left: None, right: Some(index) },
         }
     }
 
-    fn push_split(&self, rows: &mut Vec<Row>, hunk: Range<usize>) {
+    fn push_split(&self, rows: &mut Vec<DiffRow>, hunk: Range<usize>) {
         let mut at = hunk.start;
         while at < hunk.end {
-            let (removed, added) = block(&self.lines, at..hunk.end);
+            let (removed, added) = block(&self.lines.lines, at..hunk.end);
             if removed.is_empty() && added.is_empty() {
                 rows.push(self.alone(at));
                 at += 1;
@@ -142,17 +178,17 @@ impl<'a> Body<'a> {
             let (mut left, mut right) = (removed.start, added.start);
             while left < removed.end || right < added.end {
                 // Up to the next two that belong together, lines stand beside each other as they come.
-                let next = (left..removed.end).find_map(|index| Some((index, self.lines[index].partner?)));
+                let next = (left..removed.end).find_map(|index| Some((index, self.lines.lines[index].partner?)));
                 let (stop_left, stop_right) = next.unwrap_or((removed.end, added.end));
                 while left < stop_left || right < stop_right {
                     let one = (left < stop_left).then_some(left);
                     let other = (right < stop_right).then_some(right);
-                    rows.push(Row::Lines { left: one, right: other });
+                    rows.push(DiffRow::Lines { left: one, right: other });
                     left += usize::from(one.is_some());
                     right += usize::from(other.is_some());
                 }
                 if next.is_some() {
-                    rows.push(Row::Lines { left: Some(left), right: Some(right) });
+                    rows.push(DiffRow::Lines { left: Some(left), right: Some(right) });
                     (left, right) = (left + 1, right + 1);
                 }
             }
@@ -161,7 +197,7 @@ impl<'a> Body<'a> {
 }
 
 /// The removed lines at the beginning of a range, and the added ones behind them.
-fn block(lines: &[BodyLine<'_>], range: Range<usize>) -> (Range<usize>, Range<usize>) {
+fn block(lines: &[PairedLine<'_>], range: Range<usize>) -> (Range<usize>, Range<usize>) {
     let run = |from: usize, kind: LineKind| {
         let n_lines = lines[from..range.end].iter().take_while(|line| line.line.kind == kind).count();
         from..from + n_lines
@@ -172,7 +208,7 @@ fn block(lines: &[BodyLine<'_>], range: Range<usize>) -> (Range<usize>, Range<us
 }
 
 /// Finds for each removed line the one that it became.
-fn marry(lines: &mut [BodyLine<'_>], hunk: Range<usize>) {
+fn pair(lines: &mut [PairedLine<'_>], hunk: Range<usize>) {
     let mut at = hunk.start;
     while at < hunk.end {
         let (removed, added) = block(lines, at..hunk.end);
@@ -191,7 +227,7 @@ fn marry(lines: &mut [BodyLine<'_>], hunk: Range<usize>) {
     }
 }
 
-fn gaps(file: &FileDiff, n_after: Option<u32>) -> Vec<Gap> {
+fn gaps(file: &FileDiff, n_after: Option<u32>) -> Vec<DiffGap> {
     // A hunk without lines on a side stands behind the line that it names.
     let first = |start: u32, len: u32| if len == 0 { start.saturating_add(1) } else { start };
     let is_merge = |hunk: &Hunk| hunk.n_parents != 1;
@@ -200,48 +236,50 @@ fn gaps(file: &FileDiff, n_after: Option<u32>) -> Vec<Gap> {
     for hunk in &file.hunks {
         let (next_old, next_new) = (first(hunk.old_start, hunk.old_len), first(hunk.new_start, hunk.new_len));
         let n_lines = next_new.checked_sub(new).filter(|n| Some(*n) == next_old.checked_sub(old) && !is_merge(hunk));
-        gaps.push(Gap { old_start: old, new_start: new, n_lines });
+        gaps.push(DiffGap { old_start: old, new_start: new, n_lines });
         (old, new) = (next_old.saturating_add(hunk.old_len), next_new.saturating_add(hunk.new_len));
     }
     let is_sound = gaps.iter().all(|gap| gap.n_lines.is_some());
     let n_left = n_after.filter(|_| is_sound && !file.hunks.is_empty()).map_or(0, |n| (n + 1).saturating_sub(new));
-    gaps.push(Gap { old_start: old, new_start: new, n_lines: Some(n_left) });
+    gaps.push(DiffGap { old_start: old, new_start: new, n_lines: Some(n_left) });
     gaps
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
-    use tollgate_core::diff::parse;
 
     use super::*;
+    use crate::diff::parse;
+
+    type Rows = fn(&DiffBody<'_>) -> Vec<DiffRow>;
 
     /// Rows as `left | right` with the numbers of lines.
-    fn shown(hunks: &str, n_after: Option<u32>, view: View) -> String {
+    fn shown(hunks: &str, n_after: Option<u32>, rows: Rows) -> String {
         let (files, refused) = parse(format!("diff --git a/x b/x\n--- a/x\n+++ b/x\n{hunks}").into_bytes());
         assert_eq!(refused, []);
-        let body = Body::new(&files[0], n_after);
+        let body = DiffBody::new(&files[0], n_after);
         let side = |index: Option<usize>, number: fn(&Line<'_>) -> Option<u32>| {
-            let line = index.map(|index| body.lines[index].line);
+            let line = index.map(|index| body.lines.lines[index].line);
             line.map_or(String::new(), |line| {
                 format!("{} {}", number(&line).map_or(0, |number| number), String::from_utf8_lossy(line.text))
             })
         };
-        let row = |row: Row| match row {
-            Row::Gap(index) => format!("gap {:?}", body.gaps[index].n_lines),
-            Row::Lines { left, right } => {
+        let row = |row: DiffRow| match row {
+            DiffRow::Gap(index) => format!("gap {:?}", body.gaps[index].n_lines),
+            DiffRow::Lines { left, right } => {
                 format!("{:8} | {}", side(left, |line| line.old), side(right, |line| line.new)).trim_end().to_owned()
             }
         };
-        body.rows(view).into_iter().map(row).collect::<Vec<_>>().join("\n")
+        rows(&body).into_iter().map(row).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
     fn lines_stand_one_after_the_other_or_side_by_side() {
         let hunks = "@@ -3,3 +3,4 @@\n keep\n-let total = 1;\n+// why\n+let total = 2;\n+more\n last\n";
         let hunks = hunks.replace("-3,3 +3,4", "-3,3 +3,5");
-        assert_snapshot!(shown(&hunks, None, View::Unified), @"
+        assert_snapshot!(shown(&hunks, None, |body| body.unified()), @"
         gap Some(2)
         3 keep   | 3 keep
         4 let total = 1; |
@@ -250,7 +288,7 @@ pub(super) mod tests {
                  | 6 more
         5 last   | 7 last
         ");
-        assert_snapshot!(shown(&hunks, Some(20), View::Split), @"
+        assert_snapshot!(shown(&hunks, Some(20), |body| body.split()), @"
         gap Some(2)
         3 keep   | 3 keep
                  | 4 // why
@@ -264,7 +302,7 @@ pub(super) mod tests {
     #[test]
     fn lines_outside_the_diff_are_a_gap() {
         let hunks = "@@ -10,1 +10,2 @@\n a\n+b\n@@ -20,1 +21,1 @@\n-c\n+d\n";
-        assert_snapshot!(shown(hunks, Some(25), View::Unified), @"
+        assert_snapshot!(shown(hunks, Some(25), |body| body.unified()), @"
         gap Some(9)
         10 a     | 10 a
                  | 11 b
@@ -274,7 +312,7 @@ pub(super) mod tests {
         gap Some(4)
         ");
         // A diff that contradicts itself has gaps of which nothing is known.
-        assert_snapshot!(shown("@@ -10,1 +10,2 @@\n a\n+b\n@@ -5,1 +21,1 @@\n-c\n+d\n", Some(25), View::Unified), @"
+        assert_snapshot!(shown("@@ -10,1 +10,2 @@\n a\n+b\n@@ -5,1 +21,1 @@\n-c\n+d\n", Some(25), |body| body.unified()), @"
         gap Some(9)
         10 a     | 10 a
                  | 11 b
@@ -283,9 +321,9 @@ pub(super) mod tests {
                  | 21 d
         ");
         // A new file has none, and neither has one whose length is not known.
-        assert_snapshot!(shown("@@ -0,0 +1,1 @@\n+a\n", Some(1), View::Split), @"         | 1 a");
+        assert_snapshot!(shown("@@ -0,0 +1,1 @@\n+a\n", Some(1), |body| body.split()), @"         | 1 a");
         // Lines that only went are told by the line before them.
-        assert_snapshot!(shown("@@ -5,1 +4,0 @@\n-gone\n", Some(9), View::Split), @"
+        assert_snapshot!(shown("@@ -5,1 +4,0 @@\n-gone\n", Some(9), |body| body.split()), @"
         gap Some(4)
         5 gone   |
         gap Some(5)
@@ -293,7 +331,7 @@ pub(super) mod tests {
     }
 
     /// The text of any diff of one file: hunks in order, with any lines.
-    pub(in super::super) fn any_diff() -> impl Strategy<Value = String> {
+    fn any_diff() -> impl Strategy<Value = String> {
         let line = ("[ +-]", "[a-c =]{0,5}").prop_map(|(mark, text)| format!("{mark}{text}\n"));
         let hunk = (0_u32..9, prop::collection::vec(line, 1..12));
         prop::collection::vec(hunk, 1..5).prop_map(|hunks| {
@@ -320,18 +358,18 @@ pub(super) mod tests {
             let (files, refused) = parse(text.into_bytes());
             prop_assert_eq!(refused, []);
             for file in &files {
-                let body = Body::new(file, None);
-                for view in [View::Unified, View::Split] {
+                let body = DiffBody::new(file, None);
+                for rows in [body.unified(), body.split()] {
                     let (mut lefts, mut rights) = (Vec::new(), Vec::new());
-                    for row in body.rows(view) {
-                        if let Row::Lines { left, right } = row {
+                    for row in rows {
+                        if let DiffRow::Lines { left, right } = row {
                             lefts.extend(left);
                             rights.extend(right);
                         }
                     }
                     let of = |not: LineKind| {
-                        let wanted = |index: &usize| body.lines[*index].line.kind != not;
-                        (0..body.lines.len()).filter(wanted).collect::<Vec<_>>()
+                        let wanted = |index: &usize| body.lines.lines[*index].line.kind != not;
+                        (0..body.lines.lines.len()).filter(wanted).collect::<Vec<_>>()
                     };
                     prop_assert_eq!(&lefts, &of(LineKind::Added));
                     prop_assert_eq!(&rights, &of(LineKind::Removed));
@@ -343,10 +381,10 @@ pub(super) mod tests {
         fn gaps_and_hunks_together_are_the_whole_file(text in any_diff(), more in 0_u32..9) {
             let (files, _) = parse(text.into_bytes());
             let file = &files[0];
-            let known = Body::new(file, None);
+            let known = DiffBody::new(file, None);
             let end = known.gaps.last().unwrap().new_start;
-            let body = Body::new(file, Some(end - 1 + more));
-            let mut numbers: Vec<u32> = body.lines.iter().filter_map(|line| line.line.new).collect();
+            let body = DiffBody::new(file, Some(end - 1 + more));
+            let mut numbers: Vec<u32> = body.lines.lines.iter().filter_map(|line| line.line.new).collect();
             for gap in &body.gaps {
                 prop_assert!(gap.n_lines.is_some());
                 numbers.extend((0..gap.n_lines.unwrap_or_default()).map(|n| gap.new_start + n));

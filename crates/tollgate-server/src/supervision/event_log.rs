@@ -54,6 +54,7 @@ fn completed(payload: &Value, number: u64, detail: Detail) -> String {
     let status = payload["status"].as_str().unwrap_or_default();
     let findings = payload["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let verb = match status {
+        "approved" if payload["unchecked"] == true => "approves it, requirements not checked",
         "approved" => "approves it",
         "rejected" => "rejects it",
         _ => "has no answer",
@@ -73,7 +74,9 @@ fn completed(payload: &Value, number: u64, detail: Detail) -> String {
         for finding in findings.iter().take(MAX_FINDINGS) {
             let word = |key: &str| finding[key].as_str().unwrap_or_default();
             let line = finding["line"].as_u64().map(|line| format!(":{line}")).unwrap_or_default();
-            let parts = [word("severity").to_owned(), format!("{}{line}", word("file")), word("title").to_owned()];
+            let is_whole = word("file").is_empty() && finding["canonical"]["id"].is_string();
+            let place = if is_whole { "whole change".to_owned() } else { format!("{}{line}", word("file")) };
+            let parts = [word("severity").to_owned(), place, word("title").to_owned()];
             let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
             told.push_str(&format!("\n           {}", parts.join("  ")));
         }
@@ -113,7 +116,7 @@ mod tests {
             FeatureEvent::AgentOutput { iteration: 1, offset: 0, text: "hm" },
             FeatureEvent::AgentFinished { iteration: 1, result: "failed", error: Some("it ended with 1\nand more") },
             FeatureEvent::ReviewStarted { iteration: 1 },
-            FeatureEvent::ReviewProgress { iteration: 1, message: "scanning" },
+            FeatureEvent::ReviewProgress { iteration: 1, message: "scanning", reviewer: None },
             FeatureEvent::ReviewRejected { iteration: 1, reason: "\nfix the query" },
             FeatureEvent::ReviewApproved { next },
             FeatureEvent::StatusChanged { status: next, previous: &Status::CodeReview, reason: None },

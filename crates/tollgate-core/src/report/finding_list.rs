@@ -37,6 +37,8 @@ pub struct ListedFinding {
     pub side: Side,
     /// The code that shows it; empty when there is none.
     pub evidence: String,
+    /// The consequence; empty when there is none.
+    pub reason: String,
 }
 
 impl ListedFinding {
@@ -53,6 +55,8 @@ impl ListedFinding {
             lines: self.lines,
             side: self.side,
             evidence: &self.evidence,
+            reason: &self.reason,
+            scope: None,
         }
     }
 }
@@ -68,6 +72,7 @@ impl From<Finding> for ListedFinding {
             lines: Some(finding.location.lines),
             side: finding.location.side,
             evidence: finding.evidence,
+            reason: finding.reason.unwrap_or_default(),
         }
     }
 }
@@ -123,7 +128,9 @@ fn at_pointer(pointer: &str) -> InputPosition {
 
 fn finding(reader: &mut Reader, mut fields: Fields) -> Option<ListedFinding> {
     // Null counts as missing.
-    for key in ["line", "line_start", "start_line", "line_end", "end_line", "evidence", "rule", "x_rule", "side"] {
+    for key in
+        ["line", "line_start", "start_line", "line_end", "end_line", "evidence", "rule", "x_rule", "side", "reason"]
+    {
         if fields.peek(key).is_some_and(Value::is_null) {
             fields.take(key);
         }
@@ -152,7 +159,8 @@ fn finding(reader: &mut Reader, mut fields: Fields) -> Option<ListedFinding> {
     let category = fields.text(reader, "x_category").and_then(|text| Category::parse_exact(&text)).unwrap_or(category);
     let rule = text(reader, &mut fields, &["x_rule", "rule"]);
     let evidence = fields.text(reader, "evidence").unwrap_or_default();
-    Some(ListedFinding { file, title, severity, category, rule, lines, side, evidence })
+    let reason = text(reader, &mut fields, &["reason", "description"]).unwrap_or_default();
+    Some(ListedFinding { file, title, severity, category, rule, lines, side, evidence, reason })
 }
 
 /// Normalizes an irregular path instead of refusing it.

@@ -1,0 +1,346 @@
+//! The state of a reviewed head: colour, label, explanation and counts, computed once for every surface.
+//!
+//! ```text
+//! review ─┐
+//! gate ───┼─► HeadState ─► summary comment, verdict update, check run, terminal, HTML, history, pages, MCP
+//! delta ──┘
+//! ```
+//!
+//! A first review is described by its worst finding, a re-review by its blockers since the last review. Whatever keeps a
+//! state from being plain (unreviewed hunks, suppressed blockers, blockers without consensus) is part of the explanation.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::comment::Label;
+use crate::finding::Severity;
+use crate::gate::{self, FailOn, Gate};
+use crate::markdown::escape::{literal, shown};
+use crate::report::summary::phrases::{in_words, plural};
+use crate::review::Review;
+use crate::verdict::{self, Colour, CommentVerdict, GATE_CLOSED, PARTLY_REVIEWED, VerdictUpdate};
+
+/// The extension field of a review with the delta to the last one.
+pub const SINCE_LAST: &str = "x_since_last";
+
+/// The most characters of an explanation on one line.
+const MAX_EXPLANATION: usize = 700;
+
+/// The most suppressions that are named.
+const MAX_NAMED: usize = 3;
+
+/// The number of findings by label. Every finding that counts is counted once; praise is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LabelCounts([usize; 4]);
+
+impl LabelCounts {
+    /// Counts findings by their severities.
+    #[must_use]
+    pub fn of(severities: impl IntoIterator<Item = Severity>) -> Self {
+        let mut counts = [0; 4];
+        for label in severities.into_iter().filter_map(Label::of) {
+            counts[label as usize] += 1;
+        }
+        Self(counts)
+    }
+
+    /// `0 critical, 2 major, 1 medium, 0 minor`.
+    #[must_use]
+    pub fn in_words(self) -> String {
+        self.labelled().map(|(label, n)| format!("{n} {}", label.heading().to_lowercase())).join(", ")
+    }
+
+    /// The number of blockers.
+    #[must_use]
+    pub fn blocking(self) -> usize {
+        self.0[0] + self.0[1]
+    }
+
+    /// The number of all findings.
+    #[must_use]
+    pub fn total(self) -> usize {
+        self.0.iter().sum()
+    }
+
+    fn labelled(self) -> [(Label, usize); 4] {
+        Label::ALL.map(|label| (label, self.0[label as usize]))
+    }
+}
+
+/// The blockers since the last review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BlockerDelta {
+    /// New blockers.
+    pub n_new: usize,
+    /// Blockers of the last review that are resolved or dismissed.
+    pub n_resolved: usize,
+    /// Blockers of the last review that are still open.
+    pub n_open: usize,
+    /// True when there are new findings of any severity.
+    pub has_new: bool,
+}
+
+impl BlockerDelta {
+    /// Counts the blockers of new, resolved and still open findings.
+    #[must_use]
+    pub fn of(
+        new: impl IntoIterator<Item = Severity>,
+        resolved: impl IntoIterator<Item = Severity>,
+        still_open: impl IntoIterator<Item = Severity>,
+    ) -> Self {
+        let blocking = |counts: LabelCounts| counts.blocking();
+        let new = LabelCounts::of(new);
+        Self {
+            n_new: new.blocking(),
+            n_resolved: blocking(LabelCounts::of(resolved)),
+            n_open: blocking(LabelCounts::of(still_open)),
+            has_new: new.total() > 0,
+        }
+    }
+
+    /// The delta that a review carries in [`SINCE_LAST`]; `None` when the last review had no findings.
+    #[must_use]
+    pub fn stored(review: &Review) -> Option<Self> {
+        let since = review.extra.get(SINCE_LAST)?;
+        let list = |name: &str| since[name].as_array().map(Vec::as_slice).unwrap_or_default();
+        let by_id = |name: &str| -> Vec<Severity> {
+            let ids: Vec<&str> = list(name).iter().filter_map(Value::as_str).collect();
+            let named = review.findings.iter().filter(|finding| ids.contains(&finding.id.to_string().as_str()));
+            named.map(|finding| finding.severity).collect()
+        };
+        let by_value =
+            |name: &str| list(name).iter().filter_map(|finding| Severity::parse_exact(finding["severity"].as_str()?));
+        let gone: Vec<Severity> = by_value("resolved").chain(by_value("dismissed")).collect();
+        let had_findings =
+            !gone.is_empty() || !list("still_open").is_empty() || since["withheld"].as_u64().is_some_and(|n| n > 0);
+        had_findings.then(|| Self::of(by_id("new"), gone, by_id("still_open")))
+    }
+
+    fn update(self) -> VerdictUpdate {
+        verdict::update_of_counts(self.n_new, self.n_resolved, self.n_open)
+    }
+}
+
+/// The state of a reviewed head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadState {
+    colour: Colour,
+    label: &'static str,
+    explanation: String,
+    counts: LabelCounts,
+    gate: Gate,
+}
+
+impl HeadState {
+    /// Computes the state of a review, with the delta if it is a re-review.
+    #[must_use]
+    pub fn of(review: &Review, gate: Gate, delta: Option<BlockerDelta>) -> Self {
+        let facts = Facts::of(review, gate);
+        let (colour, label, said) = match delta {
+            Some(delta) => facts.since_last(delta),
+            None => facts.first_review(),
+        };
+        let caveats = [suppressed(review), not_agreed(review)];
+        let explanation = [vec![said], caveats.into_iter().flatten().collect()].concat().join("; ");
+        Self { colour, label, explanation, counts: facts.counts, gate }
+    }
+
+    /// The state of a stored review, which carries its delta. Without a gate, the default gate decides.
+    #[must_use]
+    pub fn stored(review: &Review, gate: Option<Gate>) -> Self {
+        let gate = gate.unwrap_or_else(|| gate::check(review, FailOn::default()));
+        Self::of(review, gate, BlockerDelta::stored(review))
+    }
+
+    /// The colour.
+    #[must_use]
+    pub fn colour(&self) -> Colour {
+        self.colour
+    }
+
+    /// The label.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        self.label
+    }
+
+    /// The explanation. It quotes untrusted text (reasons of dismissals) and is not escaped.
+    #[must_use]
+    pub fn explanation(&self) -> &str {
+        &self.explanation
+    }
+
+    /// The number of findings that count.
+    #[must_use]
+    pub fn counts(&self) -> LabelCounts {
+        self.counts
+    }
+
+    /// The decision of the gate.
+    #[must_use]
+    pub fn gate(&self) -> Gate {
+        self.gate
+    }
+
+    /// The line of comments and checks, escaped: `:yellow_circle: **Needs changes** -- 1 major finding …`.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let explanation = literal(&shown(&self.explanation, MAX_EXPLANATION));
+        format!(":{}: **{}** -- {explanation}", self.colour.emoji(), self.label)
+    }
+
+    /// The line in plain text, not escaped: `Needs changes -- 1 major finding …`.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        format!("{} -- {}", self.label, self.explanation)
+    }
+}
+
+/// The facts behind a state.
+struct Facts {
+    counts: LabelCounts,
+    gate: Gate,
+    /// Why the review is partial.
+    partial: Option<String>,
+}
+
+impl Facts {
+    fn of(review: &Review, gate: Gate) -> Self {
+        let counts = LabelCounts::of(review.findings.iter().map(|finding| finding.severity));
+        Self { counts, gate, partial: partial(review, gate) }
+    }
+
+    fn blocking(&self) -> Option<String> {
+        in_words(&self.counts.labelled()[..2])
+    }
+
+    fn mild(&self) -> Option<String> {
+        in_words(&self.counts.labelled()[2..])
+    }
+
+    fn n_mild(&self) -> usize {
+        self.counts.total() - self.counts.blocking()
+    }
+
+    fn has_medium(&self) -> bool {
+        self.counts.0[Label::Medium as usize] > 0
+    }
+
+    fn first_review(&self) -> (Colour, &'static str, String) {
+        let verdict = match self.counts.labelled().into_iter().find(|(_, n)| *n > 0) {
+            Some((Label::Critical, _)) => CommentVerdict::Block,
+            Some((Label::Major | Label::Medium, _)) => CommentVerdict::NeedsChanges,
+            _ if self.gate == Gate::Closed => CommentVerdict::NeedsChanges,
+            Some((Label::Minor, _)) => CommentVerdict::ApproveWithNotes,
+            None => CommentVerdict::Approve,
+        };
+        let said = self.said(verdict);
+        match &self.partial {
+            None => (verdict.colour(), verdict.label(), said),
+            Some(why) if verdict.colour() == Colour::Green => {
+                (Colour::Yellow, PARTLY_REVIEWED, format!("{said}; {why}, so this is not an approval"))
+            }
+            Some(why) => (verdict.colour(), verdict.label(), format!("{said}; {why}")),
+        }
+    }
+
+    fn said(&self, verdict: CommentVerdict) -> String {
+        match (self.blocking(), self.mild()) {
+            (Some(blocking), mild) => {
+                let must = if self.gate == Gate::Closed {
+                    " must be fixed before merging"
+                } else {
+                    ", which the configured gate lets pass"
+                };
+                let also = mild.map_or_else(String::new, |mild| format!("; also {mild}"));
+                format!("{blocking}{must}{also}")
+            }
+            (None, Some(mild)) if self.gate == Gate::Closed => format!("{mild} must be fixed before merging"),
+            (None, Some(mild)) if verdict == CommentVerdict::NeedsChanges => {
+                format!("{mild} should be fixed before merging")
+            }
+            (None, Some(mild)) if self.partial.is_some() => format!("{mild} so far, none blocking"),
+            (None, Some(mild)) => format!("{mild}, none blocking"),
+            (None, None) if self.gate == Gate::Closed => "no findings, but the gate is closed".to_owned(),
+            (None, None) => "no findings".to_owned(),
+        }
+    }
+
+    fn since_last(&self, delta: BlockerDelta) -> (Colour, &'static str, String) {
+        let update = delta.update();
+        match (update, &self.partial) {
+            (VerdictUpdate::NewBlockers(_) | VerdictUpdate::BlockersRemain(_), partial) => {
+                let mut said = update.explanation();
+                if delta.n_new > 0 && delta.n_open > 0 {
+                    let _ = write!(said, "; {} blocking issue(s) still open", delta.n_open);
+                }
+                if self.gate != Gate::Closed {
+                    said.push_str("; the configured gate lets them pass");
+                }
+                if let Some(why) = partial {
+                    let _ = write!(said, "; {why}");
+                }
+                (update.colour(), update.label(), said)
+            }
+            (VerdictUpdate::BlockersResolved | VerdictUpdate::StillReady, _) if self.gate == Gate::Closed => {
+                (Colour::Yellow, GATE_CLOSED, self.said(CommentVerdict::NeedsChanges))
+            }
+            (VerdictUpdate::BlockersResolved | VerdictUpdate::StillReady, Some(why)) => {
+                let said = if delta.has_new { "no new blocking issues" } else { "no new issues" };
+                (Colour::Yellow, PARTLY_REVIEWED, format!("{said} so far; {why}, so this is not an approval"))
+            }
+            (VerdictUpdate::BlockersResolved, None) if self.has_medium() => {
+                (update.colour(), update.label(), self.remain())
+            }
+            (VerdictUpdate::BlockersResolved, None) => (update.colour(), update.label(), update.explanation()),
+            (VerdictUpdate::StillReady, None) => {
+                let said = if delta.has_new { "No new blocking issues".to_owned() } else { update.explanation() };
+                let said = if self.has_medium() { format!("{said}; {}", self.remain()) } else { said };
+                (update.colour(), update.label(), said)
+            }
+        }
+    }
+
+    fn remain(&self) -> String {
+        format!("{} non-blocking finding(s) remain", self.n_mild())
+    }
+}
+
+/// Why a review is partial: unreviewed hunks, or blocking claims without evidence.
+fn partial(review: &Review, gate: Gate) -> Option<String> {
+    match gate {
+        Gate::Skipped => return Some("the review was skipped".to_owned()),
+        Gate::Open | Gate::Closed if review.is_complete() => return None,
+        Gate::Open | Gate::Closed | Gate::Partial => {}
+    }
+    let reasons = review.incomplete_because();
+    Some(if reasons.is_empty() { "the review is incomplete".to_owned() } else { reasons.join("; ") })
+}
+
+/// `1 blocking finding suppressed by a dismissal by alice: a test fixture`.
+fn suppressed(review: &Review) -> Option<String> {
+    let mut groups: Vec<(String, usize)> = Vec::new();
+    for why in review.suppressed_blockers().map(|held| held.why.to_string()) {
+        match groups.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, n_blockers)) => *n_blockers += 1,
+            None => groups.push((why, 1)),
+        }
+    }
+    let n_more: usize = groups.iter().skip(MAX_NAMED).map(|(_, n)| n).sum();
+    let mut named: Vec<String> = groups
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(why, n)| format!("{} {why}", plural(*n as u64, "blocking finding")))
+        .collect();
+    if n_more > 0 {
+        named.push(format!("{n_more} more suppressed"));
+    }
+    (!named.is_empty()).then(|| named.join("; "))
+}
+
+/// `1 blocking finding not agreed`.
+fn not_agreed(review: &Review) -> Option<String> {
+    let n_alone = review.not_agreed_blockers().count();
+    (n_alone > 0).then(|| format!("{} not agreed by enough reviewers", plural(n_alone as u64, "blocking finding")))
+}

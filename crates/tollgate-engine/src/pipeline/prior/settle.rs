@@ -1,0 +1,471 @@
+//! Settles the prior findings of models and agents by what reviewers say about them and by what changed since.
+//!
+//! | a reviewer says | its lines | the finding is |
+//! |---|---|---|
+//! | open | any | open |
+//! | fixed, and its function or the quoted place changed since | any | resolved |
+//! | nothing that counts | any, and reviewed | open, unless its quoted code left the file |
+//!
+//! The words of a model alone never resolve a finding: *fixed* counts only with evidence that names or quotes the code, and
+//! where code changed that can have fixed it. The
+//! reviewers that made a finding decide before others, and *open* counts more than *fixed*. Findings of rules are not
+//! settled here.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tollgate_core::answer::PriorState;
+use tollgate_core::change::{Change, Content};
+use tollgate_core::delta::identity::{ComparedFinding, match_findings};
+use tollgate_core::delta::line_map::Mapped;
+use tollgate_core::diff::{FileDiff, Line, LineKind};
+use tollgate_core::finding::{Finding, LineRange, Location, Severity, Side};
+use tollgate_core::merge;
+use tollgate_core::path::{FilePath, RepoPath};
+use tollgate_core::prompt::{PriorFinding, PriorPlace};
+use tollgate_core::review::{Withheld, WithheldFinding};
+use tollgate_core::verify;
+
+use super::{Inspected, MappedPrior, moved};
+use crate::pipeline::ReviewRequest;
+use crate::pipeline::models::PriorStatement;
+use crate::reviewer::embedded;
+
+/// The extension field of a carried finding whose function changed after it was found.
+const CHANGED_SINCE: &str = "x_changed_since";
+/// A line with fewer letters and digits than this occurs everywhere, so it is no evidence.
+const MIN_LINE: usize = 6;
+/// The fewest letters and digits of a quoted piece of a line.
+const MIN_PIECE: usize = 8;
+/// How far above its old lines the place of a changed finding is searched.
+const MAX_ABOVE: u32 = 200;
+
+/// True for the names of models and agents.
+type IsModel<'a> = &'a dyn Fn(&str) -> bool;
+/// The lines of findings, by their indices.
+type Places = Vec<(usize, LineRange)>;
+
+/// A finding of the prior review, by its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::pipeline) enum PriorKey {
+    /// A finding that counted.
+    Finding(usize),
+    /// A finding without a file, among the withheld ones.
+    Withheld(usize),
+}
+
+/// What became of a prior finding that no reviewer reports again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::pipeline) enum Settled {
+    Resolved,
+    /// Open, at its place of now.
+    Open(Box<Finding>),
+}
+
+/// The current text of files with prior findings, and the functions around the findings, by their indices.
+#[derive(Debug, Default)]
+pub(in crate::pipeline) struct Surroundings {
+    texts: HashMap<FilePath, String>,
+    functions: HashMap<usize, LineRange>,
+}
+
+impl MappedPrior {
+    /// The prior findings that reviewers are asked about, the worst first; at a gate also those without a file.
+    pub(in crate::pipeline) fn questions(&self, is_gate: bool) -> Vec<(PriorKey, PriorFinding)> {
+        let counted = self.review.findings.iter().enumerate().filter_map(|(index, finding)| {
+            let (finding, place) = self.placed(finding)?;
+            Some((PriorKey::Finding(index), PriorFinding { finding, place }))
+        });
+        let whole = self.without_file().filter(|_| is_gate).map(|(index, held)| {
+            let (finding, place) = (held.finding.clone(), PriorPlace::WholeChange);
+            (PriorKey::Withheld(index), PriorFinding { finding, place })
+        });
+        let mut asked: Vec<(PriorKey, PriorFinding)> = counted.chain(whole).collect();
+        asked.retain(|(_, prior)| prior.finding.severity != Severity::Praise);
+        asked.sort_by_key(|(_, prior)| std::cmp::Reverse(prior.finding.severity));
+        asked
+    }
+
+    /// A finding at its place of now; `None` when its file is gone.
+    fn placed(&self, finding: &Finding) -> Option<(Finding, PriorPlace)> {
+        let file = self.map.path(&finding.location.file, finding.location.side)?.clone();
+        Some(match self.map.locate(&finding.location) {
+            Mapped::At(at) => (moved(finding, Some(at)), PriorPlace::Lines),
+            Mapped::Changed | Mapped::Gone => {
+                let at = Location { file, ..finding.location.clone() };
+                (moved(finding, Some(at)), PriorPlace::ChangedLines)
+            }
+        })
+    }
+
+    /// The withheld findings without a file.
+    fn without_file(&self) -> impl Iterator<Item = (usize, &WithheldFinding)> {
+        let is_one = |held: &WithheldFinding| {
+            matches!(held.why, Withheld::Unverified(_)) && verify::is_about_whole_change(&held.finding)
+        };
+        self.review.withheld.iter().enumerate().filter(move |(_, held)| is_one(held))
+    }
+
+    /// Settles the findings of models, by their indices.
+    pub(in crate::pipeline) fn settle(
+        &self,
+        request: &ReviewRequest<'_>,
+        change: &Change,
+        inspected: &Inspected,
+        (statements, is_model): (&[PriorStatement], IsModel<'_>),
+    ) -> HashMap<usize, Settled> {
+        let is_of_models = |finding: &Finding| {
+            let makers = merge::reviewers(finding);
+            !makers.is_empty() && makers.iter().all(|maker| is_model(maker))
+        };
+        let findings = self.review.findings.iter().enumerate().filter(|(_, finding)| is_of_models(finding));
+        let findings: Vec<(usize, &Finding)> = findings.collect();
+        let around = self.surroundings(request, change, &findings);
+        let evidence = FreshCode::of(self, change);
+        let settled = findings.into_iter().map(|(index, finding)| {
+            let said: Vec<&PriorStatement> =
+                statements.iter().filter(|said| said.about == PriorKey::Finding(index)).collect();
+            (index, self.settle_one(index, finding, &said, (change, inspected), (&around, &evidence)))
+        });
+        settled.collect()
+    }
+
+    fn settle_one(
+        &self,
+        index: usize,
+        finding: &Finding,
+        said: &[&PriorStatement],
+        (change, inspected): (&Change, &Inspected),
+        (around, fresh): (&Surroundings, &FreshCode),
+    ) -> Settled {
+        let Some(file) = self.map.path(&finding.location.file, finding.location.side) else { return Settled::Resolved };
+        let mapped = self.map.locate(&finding.location);
+        let function = around.functions.get(&index).copied();
+        let is_touched = match &mapped {
+            Mapped::At(at) => {
+                let own = self.changed_in(change, &at.file, at.lines);
+                own || function.is_some_and(|lines| self.changed_in(change, &at.file, lines))
+            }
+            Mapped::Changed | Mapped::Gone => true,
+        } || finding.extra.contains_key(CHANGED_SINCE);
+        let makers = merge::reviewers(finding);
+        let is_shown = |evidence: &str| around.texts.get(file).is_none_or(|text| names_or_quotes(file, text, evidence));
+        let state = weigh(said, &makers, |said| {
+            (is_touched && !said.evidence.trim().is_empty() && is_shown(&said.evidence)) || fresh.shows(&said.evidence)
+        });
+        let is_asked = !said.is_empty() || makers.iter().any(|maker| inspected.models.contains_key(maker));
+        let is_reviewed = is_asked && self.inspected_all_of(&ComparedFinding::from(finding), inspected);
+        let is_quoted = || around.texts.get(file).is_none_or(|text| quotes(text, &finding.evidence));
+        let is_resolved = match state {
+            Some(PriorState::Open) => false,
+            Some(PriorState::Fixed) => true,
+            Some(PriorState::Unknown) | None => is_reviewed && !is_quoted(),
+        };
+        if is_resolved {
+            return Settled::Resolved;
+        }
+        let mut open = moved(finding, Some(self.place_now(finding, mapped, around)));
+        if is_touched {
+            open.extra.insert(CHANGED_SINCE.to_owned(), true.into());
+        }
+        Settled::Open(Box::new(open))
+    }
+
+    /// The findings without a file that are still open and not reported again.
+    pub(in crate::pipeline) fn carried_without_file(
+        &self,
+        change: &Change,
+        statements: &[PriorStatement],
+        withheld: &[WithheldFinding],
+    ) -> Vec<WithheldFinding> {
+        let prior: Vec<(usize, &WithheldFinding)> = self.without_file().collect();
+        let then: Vec<ComparedFinding<'_>> = prior.iter().map(|(_, held)| (&held.finding).into()).collect();
+        let now = withheld.iter().filter(|held| verify::is_about_whole_change(&held.finding));
+        let now: Vec<ComparedFinding<'_>> = now.map(|held| (&held.finding).into()).collect();
+        let again = match_findings(&then, &now, &self.map).pairs;
+        let fresh = FreshCode::of(self, change);
+        let is_open = |(place, (index, held)): &(usize, &(usize, &WithheldFinding))| {
+            let said = statements.iter().filter(|said| said.about == PriorKey::Withheld(*index));
+            let state =
+                weigh(&said.collect::<Vec<_>>(), &merge::reviewers(&held.finding), |it| fresh.shows(&it.evidence));
+            state != Some(PriorState::Fixed) && !again.iter().any(|(prior, _)| prior == place)
+        };
+        prior.iter().enumerate().filter(is_open).map(|(_, (_, held))| (*held).clone()).collect()
+    }
+
+    /// True when lines of the new file changed since the prior review, or lines were taken out of them.
+    fn changed_in(&self, change: &Change, file: &FilePath, lines: LineRange) -> bool {
+        if self.fresh.touches(file, lines, Side::Right) || self.fresh.is_beside_gap(file, lines) {
+            return true;
+        }
+        let of_file = change.files.iter().filter(|diff| diff.new_path.as_ref().is_some_and(|path| is_at(path, file)));
+        of_file.flat_map(removed_lines).any(|(diff, line, at)| lines.contains(at) && self.is_fresh_line(diff, &line))
+    }
+
+    fn changed_at_all(&self, file: &FilePath) -> bool {
+        let is_beside_gap = || LineRange::new(1, u32::MAX).is_some_and(|all| self.fresh.is_beside_gap(file, all));
+        self.fresh.files().any(|changed| changed == file) || is_beside_gap()
+    }
+
+    fn is_fresh_line(&self, file: &FileDiff, line: &Line<'_>) -> bool {
+        let (path, number, side) = match line.kind {
+            LineKind::Removed => (file.old_path.as_ref(), line.old, Side::Left),
+            LineKind::Added | LineKind::Context => (file.new_path.as_ref(), line.new, Side::Right),
+        };
+        path.zip(number).is_some_and(|(path, number)| self.fresh.contains(&FilePath::of_repo_path(path), number, side))
+    }
+
+    /// The place of an open finding: its mapped lines, else where its quoted code is, else behind the last line above it
+    /// that is still there.
+    fn place_now(&self, finding: &Finding, mapped: Mapped, around: &Surroundings) -> Location {
+        let Location { file, lines, side } = &finding.location;
+        let at = |line: u32| Location {
+            file: self.map.path(file, *side).unwrap_or(file).clone(),
+            lines: LineRange::line(line),
+            side: *side,
+        };
+        if let Mapped::At(location) = mapped {
+            return location;
+        }
+        let text = around.texts.get(&at(1).file).filter(|_| *side == Side::Right);
+        if let Some(line) = text.and_then(|text| line_of(text, &finding.evidence)) {
+            return at(line);
+        }
+        let above = (1..lines.start()).rev().take(MAX_ABOVE as usize).find_map(|number| {
+            let above = Location { lines: LineRange::line(number), ..finding.location.clone() };
+            match self.map.locate(&above) {
+                Mapped::At(there) => Some(there.lines.end().saturating_add(1)),
+                Mapped::Changed | Mapped::Gone => None,
+            }
+        });
+        at(above.unwrap_or(lines.start()))
+    }
+
+    /// Reads the files of findings that changed since, and finds the functions around untouched findings in them.
+    fn surroundings(
+        &self,
+        request: &ReviewRequest<'_>,
+        change: &Change,
+        findings: &[(usize, &Finding)],
+    ) -> Surroundings {
+        let mut wanted: BTreeMap<&FilePath, Vec<(usize, LineRange)>> = BTreeMap::new();
+        for (index, finding) in findings.iter().filter(|(_, finding)| finding.location.side == Side::Right) {
+            let Some(file) = self.map.path(&finding.location.file, Side::Right) else { continue };
+            if !self.changed_at_all(file) {
+                continue;
+            }
+            let places = wanted.entry(file).or_default();
+            if let Mapped::At(at) = self.map.locate(&finding.location) {
+                places.push((*index, at.lines));
+            }
+        }
+        let mut contents = request.forge.contents();
+        let limits = request.settings.limits;
+        let mut read: Vec<(&FilePath, Vec<u8>, Places)> = Vec::new();
+        for (file, places) in wanted {
+            let mut files = change.files.iter();
+            let diff = files.find(|diff| diff.new_path.as_ref().is_some_and(|path| is_at(path, file)));
+            if let Some(Ok(Content::Whole(text))) = diff.map(|diff| contents.read(diff, limits.file_bytes)) {
+                read.push((file, text, places));
+            }
+        }
+        let lines: Vec<Vec<LineRange>> =
+            read.iter().map(|(_, _, places)| places.iter().map(|(_, lines)| *lines).collect()).collect();
+        let outlined = read.iter().zip(&lines).map(|((file, text, _), places)| embedded::Outlined {
+            path: file.as_str().as_bytes(),
+            text,
+            places,
+        });
+        let enclosing = embedded::enclose(&request.runtime.executable, limits, &outlined.collect::<Vec<_>>());
+        let mut around = Surroundings::default();
+        for ((file, text, places), enclosing) in read.into_iter().zip(enclosing) {
+            let known = places.into_iter().zip(enclosing);
+            around.functions.extend(known.filter_map(|((index, _), enclosing)| Some((index, enclosing?.lines?))));
+            around.texts.insert(file.clone(), String::from_utf8_lossy(&text).into_owned());
+        }
+        around
+    }
+}
+
+/// What reviewers say about a finding, as far as it counts: those that made it before the others, and *open* before
+/// *fixed*, which needs support in the code.
+fn weigh(
+    said: &[&PriorStatement],
+    makers: &[String],
+    is_supported: impl Fn(&PriorStatement) -> bool,
+) -> Option<PriorState> {
+    let of = |are_makers: bool| {
+        let those = || said.iter().filter(|said| makers.contains(&said.reviewer) == are_makers);
+        let is_open = those().any(|said| said.state == PriorState::Open);
+        let is_fixed = || those().any(|said| said.state == PriorState::Fixed && is_supported(said));
+        if is_open { Some(PriorState::Open) } else { is_fixed().then_some(PriorState::Fixed) }
+    };
+    of(true).or_else(|| of(false))
+}
+
+/// The lines that changed since the prior review, without white space, by file.
+struct FreshCode {
+    lines: Vec<(FilePath, String)>,
+}
+
+impl FreshCode {
+    fn of(prior: &MappedPrior, change: &Change) -> Self {
+        let mut lines = Vec::new();
+        for file in &change.files {
+            let path = FilePath::of_repo_path(file.path());
+            let changed = file.hunks.iter().flat_map(|hunk| file.lines(hunk));
+            let changed = changed.filter(|line| line.kind != LineKind::Context && prior.is_fresh_line(file, line));
+            let code = changed.map(|line| squeezed(&String::from_utf8_lossy(line.text)));
+            lines.extend(code.filter(|code| is_distinctive(code)).map(|code| (path.clone(), code)));
+        }
+        Self { lines }
+    }
+
+    /// True when evidence names a file and quotes code of it that changed since: a whole line, or a piece of one in
+    /// backticks or behind the place.
+    fn shows(&self, evidence: &str) -> bool {
+        let all = squeezed(evidence);
+        let ticked = evidence.split('`').skip(1).step_by(2);
+        let behind = evidence.split_once(char::is_whitespace).map(|(_, behind)| behind);
+        let pieces: Vec<String> =
+            ticked.chain(behind).map(squeezed).filter(|piece| has_letters(piece, MIN_PIECE)).collect();
+        self.lines.iter().any(|(file, code)| {
+            let is_named = evidence.contains(file.as_str());
+            is_named && (all.contains(code.as_str()) || pieces.iter().any(|piece| code.contains(piece.as_str())))
+        })
+    }
+}
+
+fn is_at(path: &RepoPath, file: &FilePath) -> bool {
+    FilePath::of_repo_path(path) == *file
+}
+
+/// The removed lines of a file, each with the number of the line that follows in the new file.
+fn removed_lines(file: &FileDiff) -> impl Iterator<Item = (&FileDiff, Line<'_>, u32)> {
+    file.hunks.iter().flat_map(move |hunk| {
+        let mut next = hunk.new_start.saturating_add(u32::from(hunk.new_len == 0));
+        file.lines(hunk).filter_map(move |line| {
+            next = line.new.map_or(next, |number| number.saturating_add(1));
+            (line.kind == LineKind::Removed).then_some((file, line, next))
+        })
+    })
+}
+
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+fn is_distinctive(code: &str) -> bool {
+    has_letters(code, MIN_LINE)
+}
+
+fn has_letters(code: &str, n_letters: usize) -> bool {
+    code.chars().filter(|character| character.is_alphanumeric()).take(n_letters).count() == n_letters
+}
+
+/// True when the quoted code is in a text, white space aside; also when there is too little of it to tell.
+fn quotes(text: &str, evidence: &str) -> bool {
+    let quoted = squeezed(evidence);
+    !is_distinctive(&quoted) || squeezed(text).contains(&quoted)
+}
+
+/// True when evidence names a file, or quotes code that is in its text.
+fn names_or_quotes(file: &FilePath, text: &str, evidence: &str) -> bool {
+    let text = squeezed(text);
+    let ticked = evidence.split('`').skip(1).step_by(2);
+    let behind = evidence.split_once(char::is_whitespace).map(|(_, behind)| behind);
+    let mut pieces = ticked.chain(behind).chain([evidence]).map(squeezed).filter(|piece| is_distinctive(piece));
+    evidence.contains(file.as_str()) || pieces.any(|piece| text.contains(&piece))
+}
+
+/// The line on which the quoted code begins, if there is one such line.
+fn line_of(text: &str, evidence: &str) -> Option<u32> {
+    let first = evidence.lines().map(squeezed).find(|line| is_distinctive(line))?;
+    let mut found = text.lines().zip(1..).filter(|(line, _)| squeezed(line) == first).map(|(_, number)| number);
+    found.next().filter(|_| found.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(reviewer: &str, state: PriorState, evidence: &str) -> PriorStatement {
+        let about = PriorKey::Finding(0);
+        PriorStatement { reviewer: reviewer.to_owned(), about, state, evidence: evidence.to_owned() }
+    }
+
+    /// What counts of statements `m fixed!, n open` about a finding of `m`; a `!` says that the code supports it.
+    #[track_caller]
+    fn check(statements: &str, expected: Option<PriorState>) {
+        let parse = |text: &str| {
+            let (reviewer, word) = text.trim().split_once(' ').unwrap();
+            let (word, evidence) = word.strip_suffix('!').map_or((word, ""), |word| (word, "!"));
+            let states = [PriorState::Fixed, PriorState::Open, PriorState::Unknown];
+            said(reviewer, states.into_iter().find(|state| state.as_str() == word).unwrap(), evidence)
+        };
+        let all: Vec<PriorStatement> = statements.split(',').filter(|text| !text.is_empty()).map(parse).collect();
+        let all: Vec<&PriorStatement> = all.iter().collect();
+        let makers = ["m".to_owned(), "k".to_owned()];
+        assert_eq!(weigh(&all, &makers, |said| said.evidence == "!"), expected, "{statements}");
+    }
+
+    #[test]
+    fn the_makers_of_a_finding_decide_and_open_counts_more_than_fixed() {
+        let (fixed, open) = (Some(PriorState::Fixed), Some(PriorState::Open));
+        check("", None);
+        check("m fixed!", fixed);
+        check("m open", open);
+        check("m unknown", None);
+        check("m fixed!, k open", open);
+        check("m fixed!, n open", fixed);
+        check("n fixed!, m open", open);
+        check("n fixed!, o open", open);
+        check("n fixed!, m unknown", fixed);
+        check("n fixed!", fixed);
+    }
+
+    #[test]
+    fn fixed_without_support_in_the_code_does_not_count() {
+        check("m fixed", None);
+        check("n fixed", None);
+        check("m fixed, n open", Some(PriorState::Open));
+        check("m fixed, n fixed!", Some(PriorState::Fixed));
+    }
+
+    #[test]
+    fn evidence_names_a_file_and_quotes_code_that_changed_in_it() {
+        let line = |file: &str, code: &str| (FilePath::parse(file).unwrap(), squeezed(code));
+        let fresh = FreshCode {
+            lines: vec![line("src/a.js", "  if (n === 0) return null;"), line("src/b.js", "const limit = 10;")],
+        };
+        for evidence in [
+            "src/a.js:2 if (n === 0) return null;",
+            "src/a.js:2 `if (n===0)  return null;`",
+            "guarded in src/a.js by `n === 0) return`",
+            "src/a.js (2): if (n === 0) return null; stands above it",
+            "src/a.js:2 n === 0) return null",
+        ] {
+            assert!(fresh.shows(evidence), "{evidence}");
+        }
+        for evidence in [
+            "",
+            "src/a.js:2",
+            "if (n === 0) return null;",
+            "src/c.js:2 if (n === 0) return null;",
+            "src/b.js:2 if (n === 0) return null;",
+            "src/a.js:2 a guard was added",
+            "src/a.js:2 `n`",
+            "src/a.js:2 return",
+        ] {
+            assert!(!fresh.shows(evidence), "{evidence}");
+        }
+    }
+
+    #[test]
+    fn quoted_code_is_found_whatever_its_spaces() {
+        assert!(quotes("a\n  return  n / 3;\n", "return n / 3;"));
+        assert!(!quotes("return n / 2;", "return n / 3;"));
+        assert!(quotes("x", "}"), "too little to tell");
+        assert_eq!(line_of("a\n  return n / 3;\nb\n", "return n / 3;\nb"), Some(2));
+        assert_eq!(line_of("return n / 3;\nreturn n / 3;\n", "return n / 3;"), None);
+    }
+}
