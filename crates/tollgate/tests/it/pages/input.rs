@@ -15,17 +15,45 @@ const REACH: &str = "function () {
     const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
     const hit = document.elementFromPoint(x, y);
     const isHit = this.contains(hit) || hit?.closest('label')?.control === this;
+    window.aimedAt = this;
     return isHit ? { x, y } : { why: `is behind ${hit ? hit.cloneNode(false).outerHTML : 'the edge of the window'}` };
 }";
+
+/// Stops the next click if it is not on the part that was aimed at, and says in `missedClick` what it would have hit.
+const LISTEN: &str = "window.missedClick = undefined;
+window.addEventListener('click', (event) => {
+    const aimedAt = window.aimedAt;
+    const isHit = aimedAt.contains(event.target) || event.target.closest?.('label')?.control === aimedAt;
+    if (isHit) return;
+    window.missedClick = event.target.cloneNode?.(false).outerHTML ?? 'the page';
+    event.preventDefault();
+    event.stopImmediatePropagation();
+}, { capture: true, once: true })";
 
 impl Browser {
     /// Clicks on a part of the page as soon as that is possible.
     #[track_caller]
     pub(crate) fn click(&self, mark: Mark<'_>) {
-        let (x, y) = self.reach(mark);
-        self.mouse("mouseMoved", x, y, 0);
-        self.mouse("mousePressed", x, y, 1);
-        self.mouse("mouseReleased", x, y, 0);
+        // A live update may move the part between the look and the click; a person then clicks again.
+        let is_hit = self.wait(|| {
+            let (x, y) = self.reach(mark);
+            self.must("Runtime.evaluate", json!({ "expression": LISTEN }));
+            self.mouse("mouseMoved", x, y, 0);
+            self.mouse("mousePressed", x, y, 1);
+            self.mouse("mouseReleased", x, y, 0);
+            self.has_hit(mark)
+        });
+        assert!(is_hit, "{mark} is never hit\n{}", self.situation());
+    }
+
+    /// True when the last click reached a part. A page that the click left has no answer, so the click was heard.
+    fn has_hit(&self, mark: Mark<'_>) -> bool {
+        let Ok(missed) = self.command("Runtime.evaluate", json!({ "expression": "window.missedClick" })) else {
+            return true;
+        };
+        let Some(missed) = missed["result"]["value"].as_str() else { return true };
+        eprintln!("the click on {mark} hit {missed} instead");
+        false
     }
 
     /// Takes hold of one part, moves it over another and lets go, as a mouse does.
