@@ -35,25 +35,24 @@ impl Browser {
     #[track_caller]
     pub(crate) fn click(&self, mark: Mark<'_>) {
         // A live update may move the part between the look and the click; a person then clicks again.
+        let mut missed = None;
         let is_hit = self.wait(|| {
             let (x, y) = self.reach(mark);
             self.must("Runtime.evaluate", json!({ "expression": LISTEN }));
             self.mouse("mouseMoved", x, y, 0);
             self.mouse("mousePressed", x, y, 1);
             self.mouse("mouseReleased", x, y, 0);
-            self.has_hit(mark)
+            missed = self.missed_click();
+            missed.is_none()
         });
-        assert!(is_hit, "{mark} is never hit\n{}", self.situation());
+        let hit = missed.unwrap_or_default();
+        assert!(is_hit, "the click on {mark} hits {hit} instead\n{}", self.situation());
     }
 
-    /// True when the last click reached a part. A page that the click left has no answer, so the click was heard.
-    fn has_hit(&self, mark: Mark<'_>) -> bool {
-        let Ok(missed) = self.command("Runtime.evaluate", json!({ "expression": "window.missedClick" })) else {
-            return true;
-        };
-        let Some(missed) = missed["result"]["value"].as_str() else { return true };
-        eprintln!("the click on {mark} hit {missed} instead");
-        false
+    /// The part that the last click hit instead of its aim. A page that the click left has no answer, so the click was heard.
+    fn missed_click(&self) -> Option<String> {
+        let answer = self.command("Runtime.evaluate", json!({ "expression": "window.missedClick" })).ok()?;
+        answer["result"]["value"].as_str().map(str::to_owned)
     }
 
     /// Takes hold of one part, moves it over another and lets go, as a mouse does.
