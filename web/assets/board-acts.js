@@ -1,7 +1,7 @@
 // What people do to a feature, from a card: with words where words are needed.
 
 import { api } from "./api.js";
-import { ask, make } from "./dialog.js";
+import { ask, giveFocusBack, make } from "./dialog.js";
 import { fragment } from "./fragment.js";
 import { isLost } from "./live.js";
 import { say, sayRefused } from "./toast.js";
@@ -98,7 +98,7 @@ export async function chooseAct(project, feature, title) {
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => {
       dialog.remove();
-      if (before?.isConnected) before.focus();
+      giveFocusBack(before);
       resolve(chosen);
     });
     dialog.showModal();

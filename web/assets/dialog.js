@@ -55,7 +55,7 @@ export function ask({ title, text = "", label = "", placeholder = "", value = ""
     });
     dialog.addEventListener("close", () => {
       dialog.remove();
-      if (before?.isConnected) before.focus();
+      giveFocusBack(before);
       resolve(answer);
     });
     dialog.showModal();
@@ -76,11 +76,19 @@ export function show(title, content) {
   close.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => {
     dialog.remove();
-    if (before?.isConnected) before.focus();
+    giveFocusBack(before);
   });
   dialog.showModal();
   close.focus();
   return dialog;
+}
+
+/**
+ * Focuses the element that had the focus before a dialog. The event of a closed dialog comes late: a key that was pressed
+ * in the meantime may have moved the focus already.
+ */
+export function giveFocusBack(before) {
+  if (before?.isConnected && document.activeElement === document.body) before.focus();
 }
 
 /** An element with attributes. */

@@ -1,7 +1,7 @@
 // The editor of a feature. What was typed is kept until it is saved, also when somebody else was faster.
 
 import { send } from "./api.js";
-import { make } from "./dialog.js";
+import { giveFocusBack, make } from "./dialog.js";
 import { say, sayRefused } from "./toast.js";
 
 const fields = [
@@ -80,7 +80,7 @@ export async function edit(base) {
     });
     dialog.addEventListener("close", () => {
       dialog.remove();
-      if (before?.isConnected) before.focus();
+      giveFocusBack(before);
       resolve(isSaved);
     });
     dialog.showModal();

@@ -107,10 +107,10 @@ function button(words, act) {
   return button;
 }
 
-/** True where typing belongs to a field, and no key is ours. */
+/** True where typing belongs to a field, and no key is ours. A field of a dialog that was just closed still has the focus. */
 function isTyping(target) {
   const fields = "input:not([type=checkbox], [type=radio], [type=button], [type=submit]), textarea, select, [contenteditable]";
-  return target.closest(fields) !== null;
+  return target.closest(fields)?.checkVisibility() ?? false;
 }
 
 document.addEventListener("keydown", (event) => {

@@ -1,7 +1,7 @@
 // Ctrl-K: everything that can be done or gone to, by typing a part of its name.
 
 import { api } from "./api.js";
-import { make } from "./dialog.js";
+import { giveFocusBack, make } from "./dialog.js";
 import * as keys from "./keys.js";
 
 const most = 12;
@@ -76,7 +76,7 @@ export function open() {
   });
   dialog.addEventListener("close", () => {
     dialog.remove();
-    if (before?.isConnected) before.focus();
+    giveFocusBack(before);
   });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   dialog.showModal();
