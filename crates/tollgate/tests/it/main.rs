@@ -60,6 +60,8 @@ mod reviewer_trial;
 mod rewordings;
 #[cfg(target_os = "linux")]
 mod robustness;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod scratch;
 #[cfg(unix)]
 mod serve;
