@@ -123,7 +123,7 @@ impl Database {
 
     /// Opens it with at most so many writes in one commit. With 1 there is no group commit.
     pub fn open_batched(place: &Location, max_batch: usize) -> Result<Self, Failure> {
-        let connection = open::open_writer(place)?;
+        let connection = open::open_writer(place, sql::connect)?;
         let shared = Arc::new(Shared::default());
         let failed = |error: sql::Error| open::explain(place, &error);
         if let Location::Postgres(address) = place {
@@ -341,7 +341,23 @@ impl Database {
         work: impl FnOnce(&Connection) -> Decided<T, E> + Send + 'static,
         done: impl FnOnce(Result<Result<T, E>, Failure>) + Send + 'static,
     ) {
-        let job: Box<dyn Job> = Box::new(Task::new(work, done));
+        self.enqueue(with, Box::new(Task::new(work, done)));
+    }
+
+    /// The same for a concurrent write of a single statement, [`sql::Statement::execute_alone`].
+    pub(super) fn submit_alone<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> sql::Result<T> + Send + 'static,
+        done: impl FnOnce(Result<T, Failure>) + Send + 'static,
+    ) {
+        let work = move |connection: &Connection| work(connection).map(Ok);
+        let task = Task::new(work, move |decided: Result<_, Failure>| done(decided.and_then(never_refused)));
+        // A file has a transaction for all writes that are queued.
+        let task = if self.inner.beside.is_some() { task.alone() } else { task };
+        self.enqueue(WriteMode::Concurrent, Box::new(task));
+    }
+
+    fn enqueue(&self, with: WriteMode, job: Box<dyn Job>) {
         let refused = match self.inner.writing(with) {
             None => Some((job, failure::closed())),
             Some(writing) => {

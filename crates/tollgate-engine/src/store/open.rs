@@ -38,12 +38,16 @@ const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Opens the store at a location.
 pub(super) fn open(place: &Location) -> Result<Connection, Failure> {
+    open_by(place, sql::connect)
+}
+
+fn open_by(place: &Location, connect: sql::Connect) -> Result<Connection, Failure> {
     match place {
         Location::File(path) => {
             make(path)?;
             open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
         }
-        Location::Postgres(address) => postgres::open(place, address),
+        Location::Postgres(address) => postgres::open(place, address, connect),
     }
 }
 
@@ -82,8 +86,8 @@ pub(super) fn begin_empty(place: &Location) -> Result<Connection, Failure> {
 }
 
 /// Opens a connection for writes: commits survive a power failure.
-pub(super) fn open_writer(place: &Location) -> Result<Connection, Failure> {
-    let connection = open(place)?;
+pub(super) fn open_writer(place: &Location, connect: sql::Connect) -> Result<Connection, Failure> {
+    let connection = open_by(place, connect)?;
     if let Connection::Sqlite(file) = &connection {
         let set = || {
             file.busy_timeout(WRITER_PATIENCE)?;
@@ -110,7 +114,7 @@ pub(super) fn open_reader(place: &Location) -> Result<Connection, Failure> {
             set.map_err(|error| explain(place, &error))?;
             Ok(connection)
         }
-        Location::Postgres(address) => postgres::open(place, address),
+        Location::Postgres(address) => postgres::open(place, address, sql::connect),
     }
 }
 

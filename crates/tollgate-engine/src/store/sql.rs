@@ -10,6 +10,8 @@
 
 use rusqlite::types::FromSql;
 
+use super::location::Address;
+
 pub(super) use rusqlite::params;
 pub(super) use rusqlite::types::{ToSql, Value};
 
@@ -19,7 +21,7 @@ mod postgres;
 mod value;
 
 pub(super) use error::{Error, OptionalExtension, Result, with_causes};
-pub(super) use postgres::{Follower, Session, connect};
+pub(super) use postgres::{Follower, Session, connect, connect_here};
 
 /// A connection to either engine.
 #[derive(Debug)]
@@ -29,6 +31,9 @@ pub(super) enum Connection {
     /// A server.
     Postgres(Box<Session>),
 }
+
+/// Connects to a server: [`connect`] or [`connect_here`].
+pub(super) type Connect = fn(&Address) -> Result<Box<Session>>;
 
 /// The parameters of a statement.
 pub(super) trait Params {
@@ -84,6 +89,25 @@ impl Connection {
         match self {
             Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
             Self::Postgres(session) => session.batch(sql),
+        }
+    }
+
+    /// Sends statements to a server without waiting for them; a failure is reported by the next one. In a file they run at once.
+    pub(super) fn execute_batch_later(&self, sql: &str) -> Result<()> {
+        match self {
+            Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+            Self::Postgres(session) => {
+                session.batch_later(sql);
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for the statements that were sent without waiting, if there are any.
+    pub(super) fn settle(&self) -> Result<()> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(session) => session.settle(),
         }
     }
 
@@ -172,6 +196,14 @@ impl Connection {
             Self::Postgres(session) => session.is_lost(),
         }
     }
+
+    /// The same, also if the connection was lost since it was last used.
+    pub(super) fn is_lost_meanwhile(&self) -> bool {
+        match self {
+            Self::Sqlite(_) => false,
+            Self::Postgres(session) => session.is_lost_meanwhile(),
+        }
+    }
 }
 
 /// How a transaction relates to those of other connections.
@@ -196,6 +228,25 @@ impl Statement<'_> {
         match self {
             Self::Sqlite(statement) => Ok(statement.execute(values.as_slice())?),
             Self::Postgres(session, statement) => session.execute(statement, &values),
+        }
+    }
+
+    /// Runs it without waiting for the result of a server; a failure is reported by the next statement, or by the commit.
+    pub(super) fn execute_later(&mut self, params: impl Params) -> Result<()> {
+        let values = params.values();
+        match self {
+            Self::Sqlite(statement) => Ok(statement.execute(values.as_slice()).map(drop)?),
+            Self::Postgres(session, statement) => session.execute_later(statement, &values),
+        }
+    }
+
+    /// Runs it as a transaction of its own, which a server needs to be asked only once for, and returns the number of changed
+    /// rows. In a file it is part of the transaction in progress.
+    pub(super) fn execute_alone(&mut self, params: impl Params) -> Result<usize> {
+        let values = params.values();
+        match self {
+            Self::Sqlite(statement) => Ok(statement.execute(values.as_slice())?),
+            Self::Postgres(session, statement) => session.execute_alone(statement, &values),
         }
     }
 

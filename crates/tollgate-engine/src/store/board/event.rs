@@ -105,7 +105,7 @@ pub(in crate::store) fn insert(connection: &Connection, events: &[NewEvent], at_
         let mut statement = connection.prepare(sql)?;
         for event in events {
             let feature = event.feature.as_ref().map(FeatureId::as_str);
-            statement.execute(params![at_ms, event.project, feature, event.kind, event.payload])?;
+            statement.execute_later(params![at_ms, event.project, feature, event.kind, event.payload])?;
         }
         numbering::note_waiting(connection);
         return Ok(());

@@ -1,17 +1,18 @@
 //! Notices writes of other processes: at once on PostgreSQL (LISTEN, NOTIFY), within a moment in a file.
 //!
 //! A notification of PostgreSQL says how far the events go, or that jobs were enqueued; their contents are read from the tables.
-//! Every two seconds the tables are read anyway, so a lost notification costs two seconds and nothing else. Events that
-//! wait for their number get it on the same thread ([`super::numbering`]).
+//! Every two seconds the tables are read anyway, so a lost notification costs two seconds and nothing else; so does a job of a
+//! process that died before it could announce it. Events that wait for their number get it on the same thread ([`super::numbering`]).
 //!
 //! `NOTIFY` takes a lock that all commits of the server share, so jobs are announced by this thread, many at once, and not
 //! by the transactions that enqueue them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
 
 use super::clock::Clock;
 use super::signal::{EventSignal, Signal, Signals};
@@ -31,6 +32,8 @@ const READ_EVERY: Duration = Duration::from_secs(2);
 const READ_FILE_EVERY: Duration = Duration::from_millis(1_500);
 /// The shortest time between two numberings of events, and between two announcements of jobs, so that each does many.
 const REST: Duration = Duration::from_millis(5);
+/// The same after another process was numbering: it has most likely numbered these events as well.
+const CONTENDED_REST: Duration = Duration::from_millis(25);
 const JOBS_REST: Duration = Duration::from_millis(50);
 /// How long to wait before a lost connection is made again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(300);
@@ -50,7 +53,7 @@ pub(super) struct Shared {
     /// True when the last handle of the database is gone.
     is_closed: AtomicBool,
     /// Wakes the listening thread.
-    waker: Mutex<Option<SyncSender<()>>>,
+    waker: Mutex<Option<Arc<Notify>>>,
     /// Wakes the thread that looks at a file.
     closing: Arc<Signal>,
 }
@@ -80,8 +83,7 @@ impl Shared {
 
     fn wake(&self) {
         if let Some(waker) = &*self.waker.lock().unwrap_or_else(PoisonError::into_inner) {
-            // The thread is awake anyway when a wake-up is pending.
-            let _ = waker.try_send(());
+            waker.notify_one();
         }
     }
 
@@ -108,6 +110,7 @@ pub(super) fn listen(address: &Address, weak: &Weak<Shared>) {
 fn listen_once(address: &Address, weak: &Weak<Shared>) -> sql::Result<()> {
     let follower = Follower::connect(address, EVENTS, JOBS)?;
     let (mut read_at, mut numbered, mut announced) = (None::<Instant>, None::<Instant>, None::<Instant>);
+    let mut numbering_rest = REST;
     loop {
         let Some(shared) = Shared::is_open(weak) else { return Ok(()) };
         if read_at.is_none() {
@@ -140,10 +143,12 @@ fn listen_once(address: &Address, weak: &Weak<Shared>) -> sql::Result<()> {
             }
         }
         if shared.has_waiting.load(Ordering::SeqCst) {
-            thread::sleep(left(numbered, REST));
+            thread::sleep(left(numbered, numbering_rest));
+            numbering_rest = REST;
             // Cleared first: events that are announced from now on set it again. If this fails, the next read finds them.
             if shared.has_waiting.swap(false, Ordering::SeqCst) && !numbering::number_waiting(follower.connection())? {
                 // The process that is numbering now may have begun before these events were committed.
+                numbering_rest = CONTENDED_REST;
                 shared.number_events();
             }
             numbered = Some(Instant::now());
@@ -153,15 +158,23 @@ fn listen_once(address: &Address, weak: &Weak<Shared>) -> sql::Result<()> {
     }
 }
 
-/// Reads the number of the last event and the time of the server; true when events wait for their number.
+/// Reads the number of the last event and the time of the server, and notifies of jobs that can be claimed; true when events
+/// wait for their number.
 pub(super) fn read_state(connection: &Connection, shared: &Shared) -> sql::Result<bool> {
-    let sql = "SELECT value, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT), \
-               EXISTS (SELECT 1 FROM event_waiting) FROM counter WHERE name = 'event'";
+    let sql = "SELECT c.value, n.now_ms, EXISTS (SELECT 1 FROM event_waiting), \
+               EXISTS (SELECT 1 FROM pull p WHERE p.ready_ms <= n.now_ms \
+                 AND (p.lease_until_ms IS NULL OR p.lease_until_ms < n.now_ms)) \
+               FROM counter c \
+               CROSS JOIN (SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT) AS now_ms) n \
+               WHERE c.name = 'event'";
     let asked = Instant::now();
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let (last_seq, now_ms, has_waiting) = connection.query_row(sql, (), read)?;
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let (last_seq, now_ms, has_waiting, has_jobs): (_, _, _, bool) = connection.query_row(sql, (), read)?;
     shared.clock.set(asked, Instant::now(), now_ms);
     shared.events.advance(last_seq);
+    if has_jobs {
+        shared.jobs.notify();
+    }
     Ok(has_waiting)
 }
 

@@ -33,12 +33,12 @@ const NUMBER: &str = "WITH moved AS (DELETE FROM event_waiting RETURNING *), num
 /// After a failure the connection is unusable. A process that stops in the middle loses the transaction after some
 /// seconds, and the lock with it; a session lock would be kept.
 pub(super) fn number_waiting(connection: &Connection) -> sql::Result<bool> {
-    connection.execute_batch("BEGIN")?;
+    connection.execute_batch_later("BEGIN")?;
     let lock = "SELECT pg_try_advisory_xact_lock(?1)";
     let is_ours = connection.query_row(lock, [NUMBERING], |row| row.get(0))?;
     if is_ours {
         // The statement sees all that was committed before it began, so the lock is taken first.
-        connection.execute(NUMBER, ())?;
+        connection.prepare(NUMBER)?.execute_later(())?;
     }
     connection.execute_batch("COMMIT")?;
     Ok(is_ours)

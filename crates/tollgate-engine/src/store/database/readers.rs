@@ -35,9 +35,10 @@ impl Readers {
     ) -> Result<T, Failure> {
         let mut loan = Loan { readers: self, connection: self.take() };
         let connection = begin(place, loan.connection.take())?;
-        let read = work(&connection).map_err(|error| open::explain(place, &error));
-        // A read changes nothing; if even this fails, the connection is unusable.
-        if connection.execute_batch("ROLLBACK").is_ok() {
+        let read = work(&connection).and_then(|read| connection.settle().map(|()| read));
+        let read = read.map_err(|error| open::explain(place, &error));
+        // A read changes nothing. If even this fails, the connection is unusable; a server reports it to the next read.
+        if connection.execute_batch_later("ROLLBACK").is_ok() {
             loan.connection = Some(connection);
         }
         read

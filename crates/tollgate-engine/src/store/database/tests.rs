@@ -203,6 +203,41 @@ fn a_write_that_goes_on_after_a_failure_is_rolled_back() {
 }
 
 #[test]
+fn a_statement_that_is_sent_ahead_and_fails_undoes_the_write() {
+    let folder = Folder::new();
+    let database = folder.open();
+    let written = database.write_concurrent(|connection| {
+        put(connection, "one")?;
+        let sql = "INSERT INTO delivery (guid, event, received_ms) VALUES (?1, ?2, 0)";
+        // On a server its failure is only known with the commit.
+        connection.prepare(sql)?.execute_later(["a-1".to_owned().into(), sql::Value::Null])
+    });
+    assert!(written.is_err(), "an event is required");
+    database.write_concurrent(|connection| put(connection, "two")).unwrap();
+    let kinds: Vec<String> = numbered(&database, 1).into_iter().map(|(_, kind)| kind).collect();
+    assert_eq!(kinds, ["two"]);
+}
+
+#[test]
+fn a_job_that_nobody_announced_wakes_the_workers() {
+    let folder = Folder::new();
+    if !folder.0.is_on_server() {
+        return;
+    }
+    let database = folder.open();
+    // As a process leaves it that dies between the commit and the notification.
+    let left = "INSERT INTO pull (repo_key, repo, number, wanted, ready_ms) VALUES ('o/a', 'o/a', 1, 1, 1)";
+    folder.0.carry_out(left).unwrap();
+    let signal = database.job_signal();
+    // The first notification may be that of the beginning.
+    for _ in 0..2 {
+        let seen = signal.count();
+        signal.wait(seen, Duration::from_secs(60));
+        assert!(signal.count() > seen, "nobody was woken");
+    }
+}
+
+#[test]
 fn a_piece_that_fails_takes_no_other_with_it() {
     let folder = Folder::new();
     let is_on_server = folder.0.is_on_server();

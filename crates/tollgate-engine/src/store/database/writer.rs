@@ -19,6 +19,8 @@ pub(super) type Decided<T, E> = sql::Result<Result<T, E>>;
 
 /// A queued write.
 pub(super) trait Job: Send {
+    /// True when it is a single statement that is a transaction of its own.
+    fn is_alone(&self) -> bool;
     /// Runs it; false when it is to be rolled back.
     fn work(&mut self, connection: &Connection) -> bool;
     /// Reports the result.
@@ -30,11 +32,17 @@ pub(super) struct Task<T, E, W, D> {
     work: Option<W>,
     outcome: Option<Decided<T, E>>,
     done: D,
+    is_alone: bool,
 }
 
 impl<T, E, W, D> Task<T, E, W, D> {
     pub(super) fn new(work: W, done: D) -> Self {
-        Self { work: Some(work), outcome: None, done }
+        Self { work: Some(work), outcome: None, done, is_alone: false }
+    }
+
+    /// The same, as a transaction of its own.
+    pub(super) fn alone(self) -> Self {
+        Self { is_alone: true, ..self }
     }
 }
 
@@ -45,6 +53,10 @@ where
     W: FnOnce(&Connection) -> Decided<T, E> + Send,
     D: FnOnce(Result<Result<T, E>, Failure>) + Send,
 {
+    fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
     fn work(&mut self, connection: &Connection) -> bool {
         let Some(work) = self.work.take() else { return false };
         // A panicking write is rolled back, so no half of it can be seen.
@@ -108,6 +120,11 @@ impl Writer {
     }
 
     fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Failure> {
+        if let [job] = batch
+            && job.is_alone()
+        {
+            return self.run_alone(job.as_mut());
+        }
         let connection = self.begin()?;
         let committed = steps(&connection, batch).and_then(|end| {
             let last_seq = if connection.is_shared() { None } else { Some(super::last_seq(&connection)?) };
@@ -135,9 +152,40 @@ impl Writer {
         done
     }
 
+    /// Runs a write that is a transaction of its own.
+    fn run_alone(&mut self, job: &mut dyn Job) -> Result<(), Failure> {
+        let connection = match self.take_connection() {
+            Some(connection) => connection,
+            None => self.open()?,
+        };
+        if !job.work(&connection) {
+            // The failure may have come in the middle of the transaction.
+            let _ = connection.execute_batch("ROLLBACK");
+        }
+        if !connection.is_lost() {
+            self.connection = Some(connection);
+        }
+        Ok(())
+    }
+
+    /// The connection, unless it is lost.
+    fn take_connection(&mut self) -> Option<Connection> {
+        let connection = self.connection.take()?;
+        if connection.is_lost_meanwhile() {
+            self.shared.tally.reconnected();
+            return None;
+        }
+        Some(connection)
+    }
+
+    /// Makes another connection, for this thread.
+    fn open(&self) -> Result<Connection, Failure> {
+        open::open_writer(&self.place, sql::connect_here)
+    }
+
     /// Begins a transaction on a connection. A lost connection is made again.
     fn begin(&mut self) -> Result<Connection, Failure> {
-        if let Some(connection) = self.connection.take().filter(|connection| !connection.is_lost()) {
+        if let Some(connection) = self.take_connection() {
             match connection.begin(self.with) {
                 Ok(()) => return Ok(connection),
                 Err(error) if error.is_disconnect() => {}
@@ -150,7 +198,7 @@ impl Writer {
             }
             self.shared.tally.reconnected();
         }
-        let connection = open::open_writer(&self.place)?;
+        let connection = self.open()?;
         connection.begin(self.with).map_err(|error| open::explain(&self.place, &error))?;
         Ok(connection)
     }

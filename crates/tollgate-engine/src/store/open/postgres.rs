@@ -69,9 +69,9 @@ pub(super) fn check(place: &Location, schema: Schema) -> Result<(), Failure> {
 }
 
 /// Opens a database, and migrates it.
-pub(super) fn open(place: &Location, address: &Address) -> Result<Connection, Failure> {
+pub(super) fn open(place: &Location, address: &Address, connect: sql::Connect) -> Result<Connection, Failure> {
     let failed = |error: Error| explain(place, &error);
-    let connection = Connection::Postgres(sql::connect(address).map_err(failed)?);
+    let connection = Connection::Postgres(connect(address).map_err(failed)?);
     let schema = schema_of(&connection).map_err(failed)?;
     check(place, schema)?;
     if schema.n_pending() == 0 {

@@ -1,15 +1,15 @@
 //! A connection to PostgreSQL with a synchronous interface.
 //!
-//! One thread of the process does the I/O of all connections; a caller sleeps until the answer arrives or the time is over. A
-//! failed connection is not repaired: its owner makes another.
+//! A thread that owns a connection does its I/O itself while it waits for an answer ([`connect_here`]). For connections that
+//! wander between threads, one thread of the process does the I/O of all ([`connect`]). Statements whose results are not needed
+//! are sent without waiting (pipelining). A failed connection is not repaired: its owner makes another.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::types::ToSql;
 use tokio::runtime::Runtime;
+use tokio::sync::{Notify, oneshot};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Client, Row, Statement};
 
@@ -47,13 +48,19 @@ const WRITING: i64 = 0x746f_6c6c_0001;
 
 /// A connection to a server.
 pub(in crate::store) struct Session {
-    client: Client,
+    client: Arc<Client>,
+    io: Io,
+    /// Statements that were sent without waiting for their results.
+    sent: RefCell<Vec<Sending>>,
     statements: RefCell<HashMap<String, Statement>>,
     patience: Cell<Duration>,
     /// True once the server did not answer in time; a late answer would be taken for that of the next statement.
     is_given_up: Cell<bool>,
     state: Cell<State>,
 }
+
+/// A statement that was sent, until its result has arrived.
+type Sending = Pin<Box<dyn Future<Output = std::result::Result<(), tokio_postgres::Error>> + Send>>;
 
 /// The state of a transaction.
 #[derive(Debug, Clone, Copy)]
@@ -80,42 +87,44 @@ impl fmt::Debug for Session {
     }
 }
 
-/// Connects to a server.
+/// Connects to a server; the connection may be used by any thread, also within a runtime.
 pub(in crate::store) fn connect(address: &Address) -> Result<Box<Session>> {
-    connect_with(address, |_| {}).map(Box::new)
+    connect_with(address, Io::Shared(runtime()?), |_| {}).map(Box::new)
+}
+
+/// Connects to a server, for a thread that is not part of a runtime: an answer wakes no other thread.
+pub(in crate::store) fn connect_here(address: &Address) -> Result<Box<Session>> {
+    connect_with(address, Io::here()?, |_| {}).map(Box::new)
 }
 
 /// A connection that receives notifications.
 #[derive(Debug)]
 pub(in crate::store) struct Follower {
     connection: Connection,
-    heard: Receiver<()>,
+    heard: Arc<Notify>,
     /// The highest number that was announced.
     number: Arc<AtomicU64>,
     /// True when jobs were announced.
     has_jobs: Arc<AtomicBool>,
-    waker: SyncSender<()>,
 }
 
 impl Follower {
-    /// Connects and listens on a channel of numbers and on one of jobs.
+    /// Connects and listens on a channel of numbers and on one of jobs, for a thread that is not part of a runtime.
     pub(in crate::store) fn connect(address: &Address, numbers: &str, jobs: &'static str) -> Result<Self> {
-        let (heard_by, heard) = mpsc::sync_channel(1);
-        let (waker, number, has_jobs) =
-            (heard_by.clone(), Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let (said, enqueued) = (Arc::clone(&number), Arc::clone(&has_jobs));
-        let session = connect_with(address, move |message| {
-            if let AsyncMessage::Notification(notification) = message {
+        let (heard, number, has_jobs) =
+            (Arc::new(Notify::new()), Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (heard_by, said, enqueued) = (Arc::clone(&heard), Arc::clone(&number), Arc::clone(&has_jobs));
+        let session = connect_with(address, Io::here()?, move |message| {
+            if let Some(AsyncMessage::Notification(notification)) = &message {
                 if notification.channel() == jobs {
                     enqueued.store(true, Ordering::SeqCst);
                 }
                 said.fetch_max(notification.payload().parse().unwrap_or(0), Ordering::SeqCst);
-                // One pending wake-up is enough.
-                let _ = heard_by.try_send(());
             }
+            heard_by.notify_one();
         })?;
         session.batch(&format!("LISTEN {numbers}; LISTEN {jobs}"))?;
-        Ok(Self { connection: Connection::Postgres(Box::new(session)), heard, number, has_jobs, waker })
+        Ok(Self { connection: Connection::Postgres(Box::new(session)), heard, number, has_jobs })
     }
 
     /// The highest announced number.
@@ -129,17 +138,19 @@ impl Follower {
     }
 
     /// Wakes the waiting thread, as a notification does.
-    pub(in crate::store) fn waker(&self) -> SyncSender<()> {
-        self.waker.clone()
+    pub(in crate::store) fn waker(&self) -> Arc<Notify> {
+        Arc::clone(&self.heard)
     }
 
     /// Waits for a notification, up to a time. Fails when the connection is lost.
     pub(in crate::store) fn wait(&self, timeout: Duration) -> Result<()> {
-        match self.heard.recv_timeout(timeout) {
-            Ok(()) => Ok(()),
-            Err(RecvTimeoutError::Timeout) if !self.connection.is_lost() => Ok(()),
-            Err(_) => Err(Error::Unreachable("the connection to the database is gone".to_owned())),
+        if let Connection::Postgres(session) = &self.connection {
+            session.io.wait(self.heard.notified(), timeout);
         }
+        if self.connection.is_lost() {
+            return Err(Error::Unreachable("the connection to the database is gone".to_owned()));
+        }
+        Ok(())
     }
 
     /// The connection, for statements.
@@ -148,13 +159,18 @@ impl Follower {
     }
 }
 
-fn connect_with(address: &Address, mut hear: impl FnMut(AsyncMessage) + Send + 'static) -> Result<Session> {
+/// Connects; `hear` gets the messages that answer no statement, and `None` at the end of the connection.
+fn connect_with(
+    address: &Address,
+    io: Io,
+    mut hear: impl FnMut(Option<AsyncMessage>) + Send + 'static,
+) -> Result<Session> {
     let mut config = address.config().clone();
     config.connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(Duration::from_secs(15));
     config.keepalives_idle(Duration::from_secs(15)).keepalives_interval(Duration::from_secs(5)).keepalives_retries(3);
     let tls = tls::connector(address)?;
-    let (answer, answered) = mpsc::sync_channel(1);
-    runtime()?.spawn(async move {
+    let (answer, answered) = oneshot::channel();
+    io.runtime().spawn(async move {
         match config.connect(tls).await {
             Ok((client, mut connection)) => {
                 if answer.send(Ok(client)).is_err() {
@@ -162,21 +178,25 @@ fn connect_with(address: &Address, mut hear: impl FnMut(AsyncMessage) + Send + '
                 }
                 // Ends with the client or the server.
                 while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
-                    hear(message);
+                    hear(Some(message));
                 }
+                drop(connection);
+                hear(None);
             }
             // The receiver is gone only after a timeout.
             Err(error) => _ = answer.send(Err(error)),
         }
     });
-    let client = match answered.recv_timeout(CONNECT_TIMEOUT + Duration::from_secs(5)) {
-        Ok(Ok(client)) => client,
-        Ok(Err(error)) if error.as_db_error().is_some() => return Err(Error::Postgres(error)),
-        Ok(Err(error)) => return Err(Error::Unreachable(with_causes(&error))),
-        Err(_) => return Err(Error::Silent),
+    let client = match io.wait(answered, CONNECT_TIMEOUT + Duration::from_secs(5)) {
+        Some(Ok(Ok(client))) => client,
+        Some(Ok(Err(error))) if error.as_db_error().is_some() => return Err(Error::Postgres(error)),
+        Some(Ok(Err(error))) => return Err(Error::Unreachable(with_causes(&error))),
+        Some(Err(_)) | None => return Err(Error::Silent),
     };
     let session = Session {
-        client,
+        client: Arc::new(client),
+        io,
+        sent: RefCell::default(),
         statements: RefCell::default(),
         patience: Cell::new(PATIENCE),
         is_given_up: Cell::new(false),
@@ -192,6 +212,12 @@ impl Session {
         self.is_given_up.get() || self.client.is_closed()
     }
 
+    /// The same, also if the connection was lost since it was last used.
+    pub(in crate::store) fn is_lost_meanwhile(&self) -> bool {
+        self.io.catch_up();
+        self.is_lost()
+    }
+
     /// Lifts the time limits, for migrations and copies.
     pub(in crate::store) fn take_time(&self) -> Result<()> {
         self.patience.set(Duration::from_secs(24 * 60 * 60));
@@ -203,12 +229,20 @@ impl Session {
     /// Exclusive writes run one at a time, as they do in a file, so that the same code is right in both. Concurrent writes run
     /// together, but never during an exclusive one.
     pub(in crate::store) fn begin(&self, with: WriteMode) -> Result<()> {
-        let lock = match with {
-            WriteMode::Exclusive => "pg_advisory_xact_lock",
-            WriteMode::Concurrent => "pg_advisory_xact_lock_shared",
-        };
         self.state.set(State::new(with));
-        self.batch(&format!("BEGIN; SELECT {lock}({WRITING})"))
+        self.batch(&begin(with))
+    }
+
+    /// Runs a concurrent transaction of a single statement, and returns the number of changed rows.
+    ///
+    /// Begin, statement and commit are sent at once. The statement is atomic by itself, so it matters little if the first of
+    /// them fails.
+    pub(super) fn execute_alone(&self, statement: &Statement, values: &[&dyn ToSql]) -> Result<usize> {
+        self.state.set(State::new(WriteMode::Concurrent));
+        self.send(self.sending(begin(WriteMode::Concurrent)));
+        let sent = sent(values)?;
+        let commit = self.sending("COMMIT".to_owned());
+        row_count(self.wait_before(self.client.execute_raw(statement, sent.iter()), Some(commit))?)
     }
 
     /// The state of the transaction.
@@ -244,8 +278,37 @@ impl Session {
 
     pub(super) fn execute(&self, statement: &Statement, values: &[&dyn ToSql]) -> Result<usize> {
         let sent = sent(values)?;
-        let n_rows = self.wait(self.client.execute_raw(statement, sent.iter()))?;
-        usize::try_from(n_rows).map_err(|error| Error::Damaged(error.to_string()))
+        row_count(self.wait(self.client.execute_raw(statement, sent.iter()))?)
+    }
+
+    /// Sends a statement without waiting for its result. A failure is reported by the next statement, or by the commit.
+    pub(super) fn execute_later(&self, statement: &Statement, values: &[&dyn ToSql]) -> Result<()> {
+        let (client, statement, sent) = (Arc::clone(&self.client), statement.clone(), sent(values)?);
+        self.send(Box::pin(async move { client.execute_raw(&statement, sent.iter()).await.map(drop) }));
+        Ok(())
+    }
+
+    /// The same for statements without parameters.
+    pub(super) fn batch_later(&self, sql: &str) {
+        self.send(self.sending(sql.to_owned()));
+    }
+
+    /// Waits for the statements that were sent without waiting, if there are any.
+    pub(super) fn settle(&self) -> Result<()> {
+        if self.sent.borrow().is_empty() { Ok(()) } else { self.wait(std::future::ready(Ok(()))) }
+    }
+
+    fn sending(&self, sql: String) -> Sending {
+        let client = Arc::clone(&self.client);
+        Box::pin(async move { client.batch_execute(&sql).await })
+    }
+
+    fn send(&self, mut sending: Sending) {
+        // It is sent when it is polled first. The result is fetched by the next wait, even if it is there already.
+        match sending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => self.sent.borrow_mut().push(sending),
+            Poll::Ready(result) => self.sent.borrow_mut().push(Box::pin(std::future::ready(result))),
+        }
     }
 
     pub(super) fn query(&self, statement: &Statement, values: &[&dyn ToSql]) -> Result<Vec<Row>> {
@@ -260,10 +323,20 @@ impl Session {
     }
 
     fn wait<T>(&self, asked: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>) -> Result<T> {
+        self.wait_before(asked, None)
+    }
+
+    /// Waits for all that was sent, for a statement, and for one that is sent directly after it.
+    fn wait_before<T>(
+        &self,
+        asked: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
+        then: Option<Sending>,
+    ) -> Result<T> {
         if self.is_given_up.get() {
             return Err(Error::Silent);
         }
-        match wait(asked, self.patience.get()) {
+        let earlier = self.sent.take();
+        match self.io.wait(in_order(earlier, asked, then), self.patience.get()) {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => {
                 // A table changed under a prepared statement.
@@ -281,11 +354,94 @@ impl Session {
     }
 }
 
+/// The beginning of a transaction that is going to write.
+fn begin(with: WriteMode) -> String {
+    let lock = match with {
+        WriteMode::Exclusive => "pg_advisory_xact_lock",
+        WriteMode::Concurrent => "pg_advisory_xact_lock_shared",
+    };
+    format!("BEGIN; SELECT {lock}({WRITING})")
+}
+
+/// Fetches the results of statements that were sent, then sends two others in this order; the answer of the first of these, or
+/// the first failure of all.
+async fn in_order<T>(
+    earlier: Vec<Sending>,
+    asked: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
+    then: Option<Sending>,
+) -> std::result::Result<T, tokio_postgres::Error> {
+    let earlier = async {
+        let mut failed = None;
+        for sending in earlier {
+            let result = sending.await;
+            failed = failed.or(result.err());
+        }
+        failed.map_or(Ok(()), Err)
+    };
+    let then = async {
+        match then {
+            Some(then) => then.await,
+            None => Ok(()),
+        }
+    };
+    // A statement is sent when it is polled first, so the order of polling is that of the statements.
+    let (earlier, answer, then) = tokio::join!(biased; earlier, asked, then);
+    earlier?;
+    let answer = answer?;
+    then.map(|()| answer)
+}
+
+fn row_count(n_rows: u64) -> Result<usize> {
+    usize::try_from(n_rows).map_err(|error| Error::Damaged(error.to_string()))
+}
+
 fn sent(values: &[&dyn ToSql]) -> Result<Vec<Sent>> {
     values.iter().map(|value| Sent::of(*value)).collect()
 }
 
-/// The runtime that does the I/O of all connections.
+/// Does the I/O of a connection.
+enum Io {
+    /// The thread of all connections.
+    Shared(&'static Runtime),
+    /// The waiting thread.
+    Here(Runtime),
+}
+
+impl Io {
+    fn here() -> Result<Self> {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.max_blocking_threads(1).thread_name("postgres").enable_all();
+        builder.build().map(Self::Here).map_err(no_runtime)
+    }
+
+    fn runtime(&self) -> &Runtime {
+        match self {
+            Self::Shared(runtime) => runtime,
+            Self::Here(runtime) => runtime,
+        }
+    }
+
+    /// Blocks on a future; `None` when the time is over.
+    fn wait<T>(&self, future: impl Future<Output = T>, patience: Duration) -> Option<T> {
+        match self {
+            Self::Shared(_) => wait(future, patience),
+            Self::Here(runtime) => runtime.block_on(async { tokio::time::timeout(patience, future).await.ok() }),
+        }
+    }
+
+    /// Takes in what has arrived since the last wait.
+    fn catch_up(&self) {
+        if let Self::Here(runtime) = self {
+            runtime.block_on(async {
+                // The first time the system is asked what has arrived, the second time it is read.
+                tokio::task::yield_now().await;
+                tokio::task::yield_now().await;
+            });
+        }
+    }
+}
+
+/// The runtime that does the I/O of the connections of all threads.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<std::result::Result<Runtime, String>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
@@ -293,7 +449,11 @@ fn runtime() -> Result<&'static Runtime> {
         builder.worker_threads(1).max_blocking_threads(4).thread_name("postgres").enable_all();
         builder.build().map_err(|error| error.to_string())
     });
-    runtime.as_ref().map_err(|error| Error::Unreachable(format!("no thread can be started: {error}")))
+    runtime.as_ref().map_err(no_runtime)
+}
+
+fn no_runtime(error: impl fmt::Display) -> Error {
+    Error::Unreachable(format!("no thread can be started: {error}"))
 }
 
 /// Wakes a thread that waits for an answer.

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::*;
 use crate::store::open;
-use crate::store::sql::Value;
+use crate::store::sql::{self, Value};
 
 /// Fills the database at once, which thousands of deliveries would take minutes for.
 fn fill(queue: &Queue, n_rows: u32, row: &str) {
@@ -145,7 +145,7 @@ fn on_a_server_a_claim_reads_only_what_is_owed() {
 /// Fails when the server would read other rows than due ones.
 #[track_caller]
 fn check_plans(queue: &Queue) {
-    let connection = open::open_writer(&Location::parse(&queue.place.address()).unwrap()).unwrap();
+    let connection = open::open_writer(&Location::parse(&queue.place.address()).unwrap(), sql::connect).unwrap();
     connection.execute_batch("ANALYZE").unwrap();
     let job = format!("SELECT {}, CAST(?3 AS BIGINT), CAST(?4 AS BIGINT)", claim::next_job(&[]));
     for (sql, n_scans, ranges) in [

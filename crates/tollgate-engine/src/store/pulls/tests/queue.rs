@@ -221,3 +221,28 @@ fn an_enqueued_job_wakes_the_workers_of_other_processes() {
         assert!(signal.count() > seen);
     }
 }
+
+#[test]
+fn deliveries_are_stored_over_new_connections_when_the_old_ones_were_lost() {
+    let queue = Queue::new();
+    if !queue.place.is_on_server() {
+        return;
+    }
+    queue.push("o/a", 1, 0);
+    let end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity \
+               WHERE pid <> pg_backend_pid() AND datname = current_database()";
+    queue.place.carry_out(end).unwrap();
+    (2..10).for_each(|number| queue.push("o/a", number, 0));
+    assert_eq!(queue.candidates(10_000).len(), 9);
+}
+
+#[test]
+fn a_push_does_not_put_off_a_command() {
+    let queue = Queue::new();
+    queue.push("o/a", 1, 0);
+    let help = PullEvent::Commanded { by: person(), comment: CommentRef::Conversation(1), command: Command::Help };
+    queue.about("o/a", 1, help, 1_000);
+    queue.push("o/a", 1, 1_000);
+    assert_eq!(queue.candidates(1_000), ["o/a#1"], "the command waits for nothing");
+    assert_eq!(queue.row("o/a", 1).review_at_ms, 3_000, "the review waits for more pushes");
+}
