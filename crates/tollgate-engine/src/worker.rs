@@ -27,8 +27,9 @@ use crate::store::{Database, Signal};
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// How soon a poll is repeated that failed, or that left a due job for a reason that may pass without a notification.
 const RETRY: Duration = Duration::from_millis(500);
-/// The longest wait for a notification.
-const IDLE: Duration = Duration::from_secs(10);
+/// The longest wait for a notification. None is lost: a job that another process enqueued without one is noticed by the thread
+/// that listens to the database.
+const IDLE: Duration = Duration::from_secs(5 * 60);
 
 /// Takes the messages of a worker for its log.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;

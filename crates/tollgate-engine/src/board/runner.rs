@@ -27,7 +27,8 @@ pub use crate::worker::Log;
 
 /// How many jobs are looked at in one poll.
 const MAX_CANDIDATES: usize = 500;
-/// How often files are read again that could not be read: the reason may have passed without a change to them.
+/// How often files are read or written again that could not be, and projects taken over that another runner holds: the reason
+/// may have passed without a change to them.
 const REREAD_EVERY: Duration = Duration::from_secs(5);
 /// The most commits that are made at once.
 const MAX_COMMITS: usize = 8;
@@ -96,10 +97,10 @@ impl JobKind for FeatureJobs {
 
     fn poll(&self, worker: &Arc<Shared<Self>>, projects: &mut Projects) -> Result<Duration, Failure> {
         process::panic_point("look");
-        self.import_files(worker, projects)?;
+        let is_settled = self.import_files(worker, projects)?;
         self.claim_due(worker, projects)?;
-        // Files that could not be read are read again, also when nothing happens.
-        Ok(worker.until_next_due()?.min(if projects.held.is_empty() { Duration::MAX } else { REREAD_EVERY }))
+        // What failed is tried again, also when nothing happens.
+        Ok(worker.until_next_due()?.min(if is_settled { Duration::MAX } else { REREAD_EVERY }))
     }
 
     fn heartbeat(&self, token: FencingToken, until_ms: u64, running: &RunningFeature) {
@@ -131,8 +132,8 @@ impl JobKind for FeatureJobs {
 }
 
 impl FeatureJobs {
-    /// Imports changed files and writes files that are behind the database.
-    fn import_files(&self, worker: &Shared<Self>, projects: &mut Projects) -> Result<(), Failure> {
+    /// Imports changed files and writes files that are behind the database; false when something is to be tried again.
+    fn import_files(&self, worker: &Shared<Self>, projects: &mut Projects) -> Result<bool, Failure> {
         let mut rows = self.board.projects()?;
         // The projects of other machines are left to them.
         rows.retain(|project| self.board.is_here(project));
@@ -162,6 +163,8 @@ impl FeatureJobs {
             }
         }
         let running = worker.running();
+        let mut is_settled = rows.iter().all(|project| projects.held.contains_key(&project.id))
+            && rows.iter().all(|project| self.board.broken(project.id).is_empty());
         for behind in self.database().unprojected()?.iter().filter(|behind| projects.held.contains_key(&behind.project))
         {
             // A running job writes the files of its feature itself.
@@ -170,9 +173,10 @@ impl FeatureJobs {
                 && let Err(failure) = self.board.write_files(project, &behind.feature)
             {
                 worker.log_once(behind.feature.as_str(), &failure.message);
+                is_settled = false;
             }
         }
-        Ok(())
+        Ok(is_settled)
     }
 
     /// Takes over new projects, and lets go of removed ones.

@@ -45,11 +45,12 @@ impl EventLog for BoardLog {
         Ok(rows.into_iter().map(event).collect())
     }
 
-    fn wait_for_events(&self, seq: u64, timeout: Duration) {
-        if self.database.wait_for_events(seq, timeout).is_err() {
+    fn wait_for_events(&self, seq: u64, timeout: Duration) -> bool {
+        self.database.wait_for_events(seq, timeout).unwrap_or_else(|_| {
             // The next read reports the error; the pause keeps the follower from spinning.
             std::thread::sleep(timeout.min(Duration::from_secs(1)));
-        }
+            true
+        })
     }
 }
 

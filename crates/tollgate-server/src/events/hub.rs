@@ -22,6 +22,8 @@ const RING_BYTES: usize = 8 * 1024 * 1024;
 pub(super) const BATCH: usize = 256;
 /// The longest wait of the follower for new events; then it looks whether the hub is still in use.
 const IDLE: Duration = Duration::from_secs(10);
+/// How many such waits without an event there are until the log is read.
+const WAITS: usize = 6;
 /// How soon the follower reads the log again after a failure.
 const RETRY: Duration = Duration::from_millis(500);
 /// How long the follower waits after a mistake of ours.
@@ -173,7 +175,8 @@ fn follow(weak: &Weak<Inner>) {
         // Not held while waiting, so that the last one to let go of the hub ends this.
         drop(inner);
         if was_read {
-            log.wait_for_events(seq, IDLE);
+            // Without an event there is nothing to read; the log is read at times all the same, to notice when it is out of reach.
+            let _ = (0..WAITS).any(|_| log.wait_for_events(seq, IDLE) || weak.strong_count() == 0);
         } else {
             thread::sleep(RETRY);
         }

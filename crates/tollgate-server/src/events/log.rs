@@ -30,6 +30,6 @@ pub trait EventLog: Send + Sync + 'static {
     /// At most so many events after this one, in order.
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Event>, Failure>;
 
-    /// Waits until there may be an event after this one, or for so long.
-    fn wait_for_events(&self, seq: u64, timeout: Duration);
+    /// Waits until there may be an event after this one, or for so long; false when there is none.
+    fn wait_for_events(&self, seq: u64, timeout: Duration) -> bool;
 }

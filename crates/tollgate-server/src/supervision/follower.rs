@@ -11,7 +11,7 @@ use super::BackgroundTasks;
 use super::event_log::{self, Detail};
 
 /// The longest wait for a notification of new events.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_secs(5 * 60);
 /// How soon the events are read again after a failure.
 const RETRY: Duration = Duration::from_millis(200);
 /// How many events are read at once.

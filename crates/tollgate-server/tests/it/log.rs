@@ -53,8 +53,8 @@ impl EventLog for MemoryLog {
         Ok(kept.events[start..].iter().take(limit).cloned().collect())
     }
 
-    fn wait_for_events(&self, seq: u64, timeout: Duration) {
+    fn wait_for_events(&self, seq: u64, timeout: Duration) -> bool {
         let kept = self.kept.lock().unwrap();
-        let _ = self.more.wait_timeout_while(kept, timeout, |kept| kept.last <= seq).unwrap();
+        !self.more.wait_timeout_while(kept, timeout, |kept| kept.last <= seq).unwrap().1.timed_out()
     }
 }
