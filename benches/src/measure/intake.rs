@@ -1,8 +1,8 @@
 //! Deliveries of GitHub that are kept on PostgreSQL, beside a bare server on axum with one insert for each.
 //!
 //! The same clients bring the same bodies to both, and both answer once it is on the disk, over as many connections to the
-//! same server. The bare one reads the body and looks at nothing; ours checks the signature, reads 22 kB into types, notes
-//! the delivery and the queued job, in one transaction of several statements.
+//! same server. The bare one reads the body and looks at nothing; ours checks the signature, reads 22 kB into types, stores
+//! the delivery and the queued job, in one transaction.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ pub(super) const MEASURE: Measure = Measure { name: "intake", take };
 pub(crate) const BARE: &str = "__bare";
 
 /// How many bring deliveries at once, how many, and what part of the bare server's rate is wanted.
-const CLIENTS: [(usize, usize, f64); 3] = [(1, 200, 0.15), (16, 1_600, 0.15), (64, 3_200, 0.15)];
+const CLIENTS: [(usize, usize, f64); 3] = [(1, 200, 0.4), (16, 1_600, 0.4), (64, 3_200, 0.4)];
 /// The deliveries are about so many pull requests.
 const N_PULLS: u64 = 200;
 /// So many connections write for our server; the bare one has as many.
