@@ -208,9 +208,11 @@ fn all(loaded: &Loaded, review: &Iteration) -> Vec<(Remark, (usize, Item))> {
     for remark in &review.late {
         found.push((remark.clone(), (LATE, item(loaded, remark, Mark::Late))));
     }
-    let mut now = keys(review.findings.iter().chain(&review.late));
+    // Findings below the floor and late ones are withheld and listed above; each has its own number in the review.
+    let id = |remark: &Remark| remark.identity.as_ref().map(|identity| identity.id.clone());
+    let listed: HashSet<String> = review.findings.iter().chain(&review.late).filter_map(id).collect();
     for (remark, why) in withheld {
-        if now.insert(key(remark)) {
+        if !id(remark).is_some_and(|id| listed.contains(&id)) {
             found.push((remark.clone(), (LEFT_OUT, left_out(loaded, remark, why))));
         }
     }
@@ -320,16 +322,4 @@ impl Compared {
         let choices = loaded.reviews.iter().map(|review| review.number).collect();
         Self { one: one.number, other: other.number, columns, choices, is_next, in_words }
     }
-}
-
-/// The identity of a finding across two reviews.
-fn key(remark: &Remark) -> String {
-    match &remark.identity {
-        Some(identity) => identity.fingerprint.clone(),
-        None => format!("{}\n{}", remark.file.as_deref().unwrap_or_default(), remark.title),
-    }
-}
-
-fn keys<'a>(remarks: impl IntoIterator<Item = &'a Remark>) -> HashSet<String> {
-    remarks.into_iter().map(key).collect()
 }
