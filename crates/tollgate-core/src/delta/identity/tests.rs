@@ -424,6 +424,11 @@ fn the_rewordings_held_out_of_tuning_are_the_same_finding() {
 }
 
 #[test]
+fn recorded_rewordings_of_one_issue_are_the_same_finding() {
+    check_table("recorded", true, 60, true);
+}
+
+#[test]
 fn the_different_findings_of_the_table_stay_apart() {
     check_table("different", false, 40, false);
 }
