@@ -27,7 +27,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::board::{Criterion, Iteration, Met, Remark};
+use crate::board::{Criterion, Iteration, Met, Remark, match_remarks};
 use crate::boundary::{Boundary, ContextFile, MAX_CONTEXT_CHARS};
 
 use crate::visible::{grouped, visible};
@@ -202,7 +202,6 @@ fn write_earlier(text: &mut String, task: &Task<'_>, earlier: &[Iteration], curr
     if earlier.is_empty() {
         return;
     }
-    let open: HashSet<&str> = current.findings.iter().chain(&current.late).filter_map(fingerprint).collect();
     text.push_str("## Previous Code Review Findings\n\n");
     let mut n_left = MAX_FINDINGS;
     for review in earlier {
@@ -210,7 +209,10 @@ fn write_earlier(text: &mut String, task: &Task<'_>, earlier: &[Iteration], curr
         let _ = writeln!(text, "### Review Iteration {} - Status: {status}", review.number);
         let shown = review.findings.len().min(n_left);
         n_left -= shown;
-        let mut lines: Vec<String> = review.findings[..shown].iter().map(|remark| in_short(remark, &open)).collect();
+        let now = current.findings.iter().chain(&current.late);
+        let open: HashSet<usize> = match_remarks(&review.findings, now).into_iter().map(|(index, _)| index).collect();
+        let listed = review.findings[..shown].iter().enumerate();
+        let mut lines: Vec<String> = listed.map(|(index, remark)| in_short(remark, open.contains(&index))).collect();
         if shown < review.findings.len() {
             lines.push(format!("and {} more", review.findings.len() - shown));
         }
@@ -221,18 +223,14 @@ fn write_earlier(text: &mut String, task: &Task<'_>, earlier: &[Iteration], curr
     }
 }
 
-fn in_short(remark: &Remark, open: &HashSet<&str>) -> String {
-    let state = match fingerprint(remark) {
-        Some(key) if open.contains(key) => "open",
+fn in_short(remark: &Remark, is_open: bool) -> String {
+    let state = match &remark.identity {
+        _ if is_open => "open",
         Some(_) => "closed",
         None => "check",
     };
     let place = place(remark).map(|place| format!(" ({place})")).unwrap_or_default();
     format!("- {state}: [{}] {}{place}", remark.category_word().to_uppercase(), one_line(&remark.title))
-}
-
-fn fingerprint(remark: &Remark) -> Option<&str> {
-    remark.identity.as_ref().map(|identity| identity.fingerprint.as_str())
 }
 
 fn write_current(text: &mut String, task: &Task<'_>, current: &Iteration) {

@@ -165,6 +165,7 @@ fn finding(remark: &Remark) -> Value {
         ("category", json!(remark.category.as_str())),
         ("id", json!(remark.identity.as_ref().map(|identity| &identity.id))),
         ("fingerprint", json!(remark.identity.as_ref().map(|identity| &identity.fingerprint))),
+        ("key", json!(remark.identity.as_ref().and_then(|identity| identity.key.as_ref()))),
     ]);
     object([
         ("category", json!(remark.category_word())),

@@ -1,5 +1,9 @@
 //! The result of one review of a feature.
 
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use serde_json::Value;
+
 use crate::board::StepId;
 use crate::delta::identity::{ComparedFinding, match_findings};
 use crate::delta::line_map::LineMap;
@@ -7,6 +11,7 @@ use crate::finding::{Category, Finding, LineRange, Severity, Side, is_about_whol
 use crate::fingerprint::Fingerprint;
 use crate::names::names;
 use crate::path::{FilePath, RepoPath};
+use crate::pull::finding_key::{FindingKey, KEY};
 
 /// How a review ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,14 +98,50 @@ impl Iteration {
 }
 
 /// Matches the remarks of two reviews by the identity of their findings; pairs of indices, each index at most once.
+///
+/// A review gives a reworded finding the key of its first report, since it knows how lines moved. Lines of iterations are
+/// not mapped onto each other here, so those keys come first.
 #[must_use]
 pub fn match_remarks<'a>(
     prior: impl IntoIterator<Item = &'a Remark>,
     current: impl IntoIterator<Item = &'a Remark>,
 ) -> Vec<(usize, usize)> {
     let (prior, current): (Vec<_>, Vec<_>) = (located(prior), located(current));
-    // The lines of iterations are not mapped onto each other here.
-    match_findings(&as_compared(&prior), &as_compared(&current), &LineMap::identity()).pairs
+    let mut pairs = by_key(&prior, &current);
+    let prior_left = left(prior.len(), pairs.iter().map(|pair| pair.0));
+    let current_left = left(current.len(), pairs.iter().map(|pair| pair.1));
+    let prior: Vec<_> = prior_left.iter().map(|&index| as_compared(&prior[index])).collect();
+    let current: Vec<_> = current_left.iter().map(|&index| as_compared(&current[index])).collect();
+    let rest = match_findings(&prior, &current, &LineMap::identity()).pairs;
+    pairs.extend(rest.into_iter().map(|(i, j)| (prior_left[i], current_left[j])));
+    pairs.sort_unstable();
+    pairs
+}
+
+/// The indices that are not paired.
+fn left(n_remarks: usize, paired: impl Iterator<Item = usize>) -> Vec<usize> {
+    let paired: HashSet<usize> = paired.collect();
+    (0..n_remarks).filter(|index| !paired.contains(index)).collect()
+}
+
+/// Pairs remarks of one file of which one was reworded, by the key of its first report.
+///
+/// A fault that went to another file is another one to the board, also where git sees a rename.
+fn by_key(prior: &[(FilePath, &Remark)], current: &[(FilePath, &Remark)]) -> Vec<(usize, usize)> {
+    let is_reworded = |remark: &Remark| remark.identity.as_ref().is_some_and(|identity| identity.key.is_some());
+    // The reworded ones and the others with a key.
+    let mut known: HashMap<(&FilePath, String), [VecDeque<usize>; 2]> = HashMap::new();
+    for (index, (file, remark)) in prior.iter().enumerate() {
+        let Some(key) = remark.key() else { continue };
+        known.entry((file, key)).or_default()[usize::from(!is_reworded(remark))].push_back(index);
+    }
+    let mut pairs = Vec::new();
+    for (index, (file, remark)) in current.iter().enumerate() {
+        let Some([reworded, others]) = remark.key().and_then(|key| known.get_mut(&(file, key))) else { continue };
+        let other = || if is_reworded(remark) { others.pop_front() } else { None };
+        pairs.extend(reworded.pop_front().or_else(other).map(|prior| (prior, index)));
+    }
+    pairs
 }
 
 /// Remarks with their files; one about the whole change has none.
@@ -109,8 +150,8 @@ fn located<'a>(remarks: impl IntoIterator<Item = &'a Remark>) -> Vec<(FilePath, 
     remarks.into_iter().map(|remark| (FilePath::of_repo_path(&RepoPath::from_bytes(&file(remark))), remark)).collect()
 }
 
-fn as_compared<'a>(remarks: &'a [(FilePath, &'a Remark)]) -> Vec<ComparedFinding<'a>> {
-    let compared = |(file, remark): &'a (FilePath, &'a Remark)| ComparedFinding {
+fn as_compared<'a>((file, remark): &'a (FilePath, &'a Remark)) -> ComparedFinding<'a> {
+    ComparedFinding {
         file,
         title: &remark.title,
         severity: remark.severity,
@@ -122,8 +163,7 @@ fn as_compared<'a>(remarks: &'a [(FilePath, &'a Remark)]) -> Vec<ComparedFinding
         evidence: remark.evidence.as_deref().unwrap_or_default(),
         reason: &remark.description,
         scope: None,
-    };
-    remarks.iter().map(compared).collect()
+    }
 }
 
 /// A manual approval of a feature against its review.
@@ -237,7 +277,7 @@ pub struct Remark {
     pub line: Option<u32>,
     /// The quoted code.
     pub evidence: Option<String>,
-    /// Its id and fingerprint; `None` when it does not come from a finding.
+    /// Its names; `None` when it does not come from a finding.
     pub identity: Option<Identity>,
 }
 
@@ -246,8 +286,19 @@ pub struct Remark {
 pub struct Identity {
     /// Its id within the review, e.g. `F003`.
     pub id: String,
-    /// Its fingerprint across reviews.
+    /// Its fingerprint: file and title.
     pub fingerprint: String,
+    /// The key of its first report, if an earlier review worded it differently ([`FindingKey`]).
+    pub key: Option<String>,
+}
+
+impl Identity {
+    /// True for the fingerprint of the finding, in its words of now or of its first report.
+    #[must_use]
+    pub fn has(&self, fingerprint: &str) -> bool {
+        let first = self.key.as_deref().and_then(FindingKey::parse).map(FindingKey::fingerprint);
+        self.fingerprint == fingerprint || first.is_some_and(|first| first.to_string() == fingerprint)
+    }
 }
 
 impl Remark {
@@ -265,8 +316,22 @@ impl Remark {
             file: location.map(|location| location.file.as_str().to_owned()),
             line: location.map(|location| location.lines.start()),
             evidence: location.map(|_| finding.evidence.clone()).filter(|evidence| !evidence.is_empty()),
-            identity: Some(Identity { id: finding.id.to_string(), fingerprint: Fingerprint::of(finding).to_string() }),
+            identity: Some(Identity {
+                id: finding.id.to_string(),
+                fingerprint: Fingerprint::of(finding).to_string(),
+                key: finding.extra.get(KEY).and_then(Value::as_str).map(str::to_owned),
+            }),
         }
+    }
+
+    /// The key of its first report, without the number among equal ones.
+    fn key(&self) -> Option<String> {
+        let Identity { fingerprint, key, .. } = self.identity.as_ref()?;
+        let key = match key {
+            Some(key) => FindingKey::parse(key)?,
+            None => FindingKey::new(Fingerprint::parse(fingerprint)?, self.evidence.as_deref().unwrap_or("")),
+        };
+        Some(key.without_number().to_string())
     }
 
     /// The name of its severity in files and events.
@@ -294,5 +359,51 @@ impl Remark {
             | Category::Style
             | Category::Doc => "code",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A finding with the fingerprint of a number, and the key of its first report if it was reworded.
+    fn remark(print: u32, line: u32, evidence: &str, first: Option<&Remark>) -> Remark {
+        Remark {
+            category: if first.is_some() { Category::Error } else { Category::Logic },
+            severity: Severity::High,
+            title: format!("Title {print}"),
+            description: String::new(),
+            suggestion: None,
+            file: Some("a.rs".to_owned()),
+            line: Some(line),
+            evidence: Some(evidence.to_owned()),
+            identity: Some(Identity {
+                id: "F001".to_owned(),
+                fingerprint: format!("fp-{print:016x}"),
+                key: first.and_then(Remark::key),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_reworded_remark_is_matched_by_the_key_of_its_first_report() {
+        let first = remark(1, 10, "users[id].profile", None);
+        let second = remark(2, 90, "id", Some(&first));
+        let third = remark(3, 200, "profile", Some(&second));
+        for (prior, current) in [(&first, &second), (&second, &third), (&first, &third), (&third, &first)] {
+            assert_eq!(match_remarks([prior], [current]), [(0, 0)], "{} and {}", prior.title, current.title);
+        }
+        let stranger = remark(4, 90, "pool.acquire()", None);
+        assert_eq!(match_remarks([&first], [&stranger]), []);
+        assert_eq!(match_remarks([&stranger, &first], [&second, &stranger]), [(0, 1), (1, 0)]);
+        assert_eq!(match_remarks([&first], [&second, &third]).len(), 1, "each is matched once");
+        let elsewhere = Remark { file: Some("b.rs".to_owned()), ..second };
+        assert_eq!(match_remarks([&first], [&elsewhere]), []);
+    }
+
+    #[test]
+    fn equal_remarks_without_a_key_are_matched_by_their_lines() {
+        let of = |line| remark(1, line, "eval(input)", None);
+        assert_eq!(match_remarks([&of(10), &of(50)], [&of(50), &of(10)]), [(0, 1), (1, 0)]);
     }
 }

@@ -41,10 +41,16 @@ impl FindingKey {
         })
     }
 
-    /// The key of a finding that was dismissed by this fingerprint and evidence.
+    /// The key of a finding with this fingerprint and evidence.
     #[must_use]
-    pub fn of_dismissed(fingerprint: Fingerprint, evidence: &str) -> Self {
+    pub fn new(fingerprint: Fingerprint, evidence: &str) -> Self {
         Self { fingerprint, evidence: hash(evidence), number: 1 }
+    }
+
+    /// The key of the first of equal findings.
+    #[must_use]
+    pub fn without_number(self) -> Self {
+        Self { number: 1, ..self }
     }
 
     /// Gives a finding the key of the same finding in an earlier review.

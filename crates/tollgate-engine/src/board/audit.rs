@@ -238,7 +238,7 @@ fn no_proposal(fingerprint: Fingerprint) -> Refused {
 /// True when a dismissal covers a remark and its current code.
 fn is_dismissed(dismissal: &Dismissal, remark: &Remark) -> bool {
     let print = dismissal.fingerprint.to_string();
-    let is_it = remark.identity.as_ref().is_some_and(|identity| identity.fingerprint == print);
+    let is_it = remark.identity.as_ref().is_some_and(|identity| identity.has(&print));
     let evidence = remark.evidence.as_deref().unwrap_or_default();
     is_it && dismissal.evidence.split_whitespace().eq(evidence.split_whitespace())
 }

@@ -159,11 +159,7 @@ fn subject(job: &PullJob<'_>) -> Subject {
 fn proposal_of(job: &PullJob<'_>, finding: &Finding) -> Result<Option<DismissalRow>, JobError> {
     let subject = subject(job);
     let proposals = job.pulls.database().proposals(&subject.repository)?;
-    let is_it = |row: &DismissalRow| {
-        row.is_for(&subject.name)
-            && row.dismissal.fingerprint == Fingerprint::of(finding)
-            && row.dismissal.covers(finding)
-    };
+    let is_it = |row: &DismissalRow| row.is_for(&subject.name) && row.dismissal.is_of(finding);
     Ok(proposals.into_iter().find(is_it))
 }
 

@@ -256,7 +256,7 @@ mod tests {
             file: Some("a.rs".to_owned()),
             line: key.bytes().next().map(u32::from),
             evidence: Some(format!("let  {key}")),
-            identity: Some(Identity { id: "F001".to_owned(), fingerprint: key.to_owned() }),
+            identity: Some(Identity { id: "F001".to_owned(), fingerprint: key.to_owned(), key: None }),
         }
     }
 
@@ -318,6 +318,16 @@ mod tests {
         let now = iteration(&["a"], &[]);
         assert_eq!(marks(&marked(&now, None, &[dismissed("let a")])), "a: dismissed by Ada, known");
         assert_eq!(marks(&marked(&now, None, &[dismissed("let b")])), "a: open");
+        // In other words it is the same finding.
+        let (first, mut reworded) = ("fp-0000000000000001", now.clone());
+        reworded.findings[0].identity = Some(Identity {
+            id: "F001".to_owned(),
+            fingerprint: "fp-0000000000000002".to_owned(),
+            key: Some(format!("{first}-01234567")),
+        });
+        let of_first = DismissalBody { fingerprint: first.to_owned(), ..dismissed("let a") };
+        let views = marked(&reworded, None, &[of_first]);
+        assert_eq!(marks(&views), "fp-0000000000000002: dismissed by Ada, known");
         let offers = marked(&now, None, &[dismissed("let a")])[0].offers;
         assert_eq!(offers, Offers { dismiss: false, restore: true, settle: false, copy: true });
         let proposed = DismissalBody { state: "proposed", ..dismissed("let a") };

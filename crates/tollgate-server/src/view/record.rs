@@ -135,7 +135,7 @@ impl DismissalBody {
 
     /// True when it covers a remark with its current code.
     pub(crate) fn covers(&self, remark: &Remark) -> bool {
-        let is_it = remark.identity.as_ref().is_some_and(|identity| identity.fingerprint == self.fingerprint);
+        let is_it = remark.identity.as_ref().is_some_and(|identity| identity.has(&self.fingerprint));
         let evidence = remark.evidence.as_deref().unwrap_or_default();
         is_it && self.evidence.split_whitespace().eq(evidence.split_whitespace())
     }

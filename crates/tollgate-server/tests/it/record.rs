@@ -20,7 +20,8 @@ use crate::world::{NOW, World, story};
 pub(crate) fn remark(number: u32, severity: Severity, title: &str) -> Remark {
     let (file, evidence) = ("src/a.js", format!("eval({number})"));
     let dismissal = Dismissal::parse(file, title, evidence.clone(), "x".to_owned(), "").unwrap();
-    let identity = Identity { id: format!("F{number:03}"), fingerprint: dismissal.fingerprint.to_string() };
+    let fingerprint = dismissal.fingerprint.to_string();
+    let identity = Identity { id: format!("F{number:03}"), fingerprint, key: None };
     Remark {
         category: Category::Security,
         severity,

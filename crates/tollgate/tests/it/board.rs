@@ -15,6 +15,7 @@ use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
 
 use crate::desk::{BAD, Desk, GOOD, learns, settled, works};
 use crate::fake_model::{FakeModel, finding};
+use crate::rewordings;
 use crate::wait::wait_until;
 
 /// The names of all events in order, without progress events.
@@ -194,6 +195,23 @@ fn the_same_findings_in_other_words_are_no_progress() {
     let n_blockers: Vec<usize> = rows.iter().map(|row| row.iteration.findings.len()).collect();
     assert_eq!(n_blockers, [1, 1]);
     assert_eq!(rows[1].iteration.progress_since(&rows[0].iteration), (0, 0));
+    ended.stop();
+}
+
+#[test]
+fn reworded_findings_on_moved_lines_are_no_progress() {
+    let stub = rewordings::model();
+    let script =
+        "dir=$(dirname \"$0\"); mkdir -p src; n=1; [ ! -e src/table.txt ] || n=2; cp \"$dir/$n\" src/table.txt";
+    let desk = Desk::configured(script, &with_model(&stub));
+    std::fs::write(desk.path("1"), rewordings::code("")).unwrap();
+    std::fs::write(desk.path("2"), rewordings::code(rewordings::BETWEEN)).unwrap();
+    let ended = Ended::of(&desk, "Table", "");
+    let rows = ended.board.iterations(ended.project.id, &ended.id).unwrap();
+    let n_blockers: Vec<usize> = rows.iter().map(|row| row.iteration.findings.len()).collect();
+    assert_eq!(n_blockers, [60, 60]);
+    assert_eq!(rows[1].iteration.progress_since(&rows[0].iteration), (0, 0));
+    ended.is(Status::InProgress, Some(Pause::NoProgress), 2);
     ended.stop();
 }
 

@@ -1,8 +1,5 @@
 //! A model that words every finding differently the second time: it is the same finding on every surface.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use serde_json::{Value, json};
 
 use crate::fake_github::{FakeGithub, Opening};
@@ -12,6 +9,9 @@ use crate::scratch::Scratch;
 
 /// The file that the findings of the table are about.
 const FILE: &str = "src/table.txt";
+
+/// The line after each finding of the table in the second version of the file.
+pub(crate) const BETWEEN: &str = "between two rows\n";
 
 /// The findings of the table that are worded twice.
 fn table() -> Vec<Value> {
@@ -37,11 +37,10 @@ fn worded(row: &Value, is_again: bool, line: usize) -> Value {
     })
 }
 
-/// A model that reports the table, in other words once the switch is set, where each finding then takes three lines.
-pub(crate) fn model(is_again: &Arc<AtomicBool>) -> FakeModel {
-    let is_again = Arc::clone(is_again);
-    FakeModel::answering(move |_| {
-        let is_again = is_again.load(Ordering::SeqCst);
+/// A model that reports the table, in other words once it is shown the second version of the file.
+pub(crate) fn model() -> FakeModel {
+    FakeModel::answering(|question| {
+        let is_again = question.contains(BETWEEN);
         let n_lines = if is_again { 3 } else { 2 };
         let findings = table().into_iter().enumerate();
         let findings = findings.map(|(index, row)| worded(&row, is_again, index * n_lines + 1));
@@ -51,8 +50,7 @@ pub(crate) fn model(is_again: &Arc<AtomicBool>) -> FakeModel {
 
 #[test]
 fn a_reworded_repeat_is_still_open_and_not_new() {
-    let is_again = Arc::new(AtomicBool::new(false));
-    let stub = model(&is_again);
+    let stub = model();
     let scratch = Scratch::on_a_branch();
     scratch.write(FILE, &code("")).commit("add the file");
     scratch.configure(&stub.table("stub"));
@@ -60,8 +58,7 @@ fn a_reworded_repeat_is_still_open_and_not_new() {
     let first: Value = serde_json::from_str(&scratch.tollgate(&args).expect(1)).unwrap();
     assert_eq!(first["findings"].as_array().unwrap().len(), 60, "{first:#}");
 
-    scratch.write(FILE, &code("between\n")).commit("lines between");
-    is_again.store(true, Ordering::SeqCst);
+    scratch.write(FILE, &code(BETWEEN)).commit("lines between");
     let again: Value = serde_json::from_str(&scratch.tollgate(&args).expect(1)).unwrap();
     let delta = &again["x_since_last"];
     let count = |key: &str| delta[key].as_array().unwrap().len();
@@ -71,8 +68,7 @@ fn a_reworded_repeat_is_still_open_and_not_new() {
 
 #[test]
 fn a_reworded_repeat_on_a_pull_request_has_one_comment_and_counts_once() {
-    let is_again = Arc::new(AtomicBool::new(false));
-    let stub = model(&is_again);
+    let stub = model();
     let github = FakeGithub::start();
     let mut server = TestServer::new(&github, &format!("[review]\nreviewers = ['stub']\n{}", stub.table("stub")));
     server.launch(None);
@@ -88,8 +84,7 @@ fn a_reworded_repeat_on_a_pull_request_has_one_comment_and_counts_once() {
     assert!(title(&before).contains("60"), "{}", title(&before));
     assert!(!before.inline.is_empty());
 
-    is_again.store(true, Ordering::SeqCst);
-    pull.push("lines between", &[(FILE, &code("between\n"))]);
+    pull.push("lines between", &[(FILE, &code(BETWEEN))]);
     let after = server.settled(&pull);
     assert_eq!(after.problems(), [""; 0]);
     assert_eq!(after.inline.len(), before.inline.len());

@@ -38,7 +38,7 @@ fn remark(category: Category, severity: Severity, title: &str, key: &str) -> Rem
         file: None,
         line: None,
         evidence: None,
-        identity: Some(Identity { id: "F001".to_owned(), fingerprint: key.to_owned() }),
+        identity: Some(Identity { id: "F001".to_owned(), fingerprint: key.to_owned(), key: None }),
     }
 }
 
@@ -101,6 +101,32 @@ fn guidance_of_the_project_and_images_are_in_the_prompt() {
     assert!(prompt.contains("## Project Context\n"), "{prompt}");
     assert!(prompt.contains("### CLAUDE.md\nUse tabs.\n\n### .automaker/context/long.md\né"), "{prompt}");
     assert!(prompt.contains("é\n[cut: 5,000 of 5,007 characters]\n"), "{prompt}");
+}
+
+#[test]
+fn a_reworded_finding_is_open_in_the_fix_prompt() {
+    let said = |title: &str, line: u32, print: &str| Remark {
+        file: Some("src/db.js".to_owned()),
+        line: Some(line),
+        evidence: Some("db.query(\"SELECT \" + name)".to_owned()),
+        ..remark(Category::Security, Severity::High, title, print)
+    };
+    let first = said("SQL injection through string concatenation", 4, "fp-1");
+    let again = said("Unsanitized input reaches the database", 9, "fp-2");
+    let gone = remark(Category::Perf, Severity::High, "Slow loop", "fp-3");
+    let unmet = Remark { identity: None, ..remark(Category::Compliance, Severity::High, "Not met: a limit", "") };
+    let reviews = [review(1, vec![first, gone, unmet.clone()]), review(2, vec![again, unmet])];
+    let text = fix(&task(&boundary(), &[]), &History { reviews: &reviews, agent_output: "" });
+    let states: Vec<&str> =
+        text.lines().filter(|line| line.starts_with("- open") || line.starts_with("- closed")).collect();
+    assert_eq!(
+        states,
+        [
+            "- open: [CODE] SQL injection through string concatenation (src/db.js:4)",
+            "- closed: [PERFORMANCE] Slow loop (whole change)",
+            "- open: [COMPLIANCE] Not met: a limit",
+        ]
+    );
 }
 
 #[test]

@@ -115,7 +115,11 @@ fn remark(value: &Value) -> Remark {
         file: text(&value["file"]),
         line: value["line"].as_u64().and_then(|line| u32::try_from(line).ok()),
         evidence: text(&value["evidence"]),
-        identity: identity.map(|(id, fingerprint)| Identity { id: id.to_owned(), fingerprint: fingerprint.to_owned() }),
+        identity: identity.map(|(id, fingerprint)| Identity {
+            id: id.to_owned(),
+            fingerprint: fingerprint.to_owned(),
+            key: text(&canonical["key"]),
+        }),
     };
     // People edit the common keys, so those win over the canonical ones.
     if severity_word.is_some_and(|word| word != remark.severity_word()) {

@@ -18,7 +18,7 @@ fn remark() -> Remark {
         file: Some("src/auth/validator.ts".to_owned()),
         line: Some(45),
         evidence: Some("return true;".to_owned()),
-        identity: Some(Identity { id: "F001".to_owned(), fingerprint: "fp-0000000000000001".to_owned() }),
+        identity: Some(Identity { id: "F001".to_owned(), fingerprint: "fp-0000000000000001".to_owned(), key: None }),
     }
 }
 
@@ -227,7 +227,12 @@ fn an_unknown_outcome_is_read_as_failed() {
 
 fn any_remark() -> impl Strategy<Value = Remark> {
     let words = (0usize..10, 0usize..6, ".{0,8}", ".{0,8}", of(".{0,8}"));
-    let place = (of(".{0,8}"), of(any::<u32>()), of(".{0,8}"), of(("F00[1-9]", "fp-[0-9a-f]{16}")));
+    let place = (
+        of(".{0,8}"),
+        of(any::<u32>()),
+        of(".{0,8}"),
+        of(("F00[1-9]", "fp-[0-9a-f]{16}", of("fp-[0-9a-f]{16}-[0-9a-f]{8}"))),
+    );
     (words, place).prop_map(
         |((category, severity, title, description, suggestion), (file, line, evidence, identity))| Remark {
             category: Category::ALL[category],
@@ -238,7 +243,7 @@ fn any_remark() -> impl Strategy<Value = Remark> {
             file,
             line,
             evidence,
-            identity: identity.map(|(id, fingerprint)| Identity { id, fingerprint }),
+            identity: identity.map(|(id, fingerprint, key)| Identity { id, fingerprint, key }),
         },
     )
 }

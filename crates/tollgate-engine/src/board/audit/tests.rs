@@ -89,7 +89,7 @@ fn remark(evidence: Option<&str>) -> Remark {
         identity: None,
     };
     let print = dismissal(&remark, "why").unwrap().fingerprint.to_string();
-    remark.identity = Some(Identity { id: "F001".to_owned(), fingerprint: print });
+    remark.identity = Some(Identity { id: "F001".to_owned(), fingerprint: print, key: None });
     remark
 }
 

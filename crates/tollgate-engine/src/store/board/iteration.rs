@@ -220,6 +220,8 @@ struct StoredRemark {
 struct StoredIdentity {
     id: String,
     fingerprint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -311,8 +313,11 @@ impl TryFrom<StoredIteration> for Iteration {
 
 impl From<&Remark> for StoredRemark {
     fn from(remark: &Remark) -> Self {
-        let identity =
-            |identity: &Identity| StoredIdentity { id: identity.id.clone(), fingerprint: identity.fingerprint.clone() };
+        let identity = |identity: &Identity| StoredIdentity {
+            id: identity.id.clone(),
+            fingerprint: identity.fingerprint.clone(),
+            key: identity.key.clone(),
+        };
         Self {
             category: remark.category.as_str().to_owned(),
             severity: remark.severity.as_str().to_owned(),
@@ -342,7 +347,7 @@ impl TryFrom<StoredRemark> for Remark {
             file: stored.file,
             line: stored.line,
             evidence: stored.evidence,
-            identity: stored.identity.map(|stored| Identity { id: stored.id, fingerprint: stored.fingerprint }),
+            identity: stored.identity.map(|StoredIdentity { id, fingerprint, key }| Identity { id, fingerprint, key }),
         })
     }
 }

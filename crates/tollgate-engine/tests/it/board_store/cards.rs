@@ -28,7 +28,7 @@ fn only(database: &Database, project: i64, feature: &FeatureId) -> Card {
 }
 
 fn finding(fingerprint: &str) -> Remark {
-    let identity = Identity { id: "F001".to_owned(), fingerprint: fingerprint.to_owned() };
+    let identity = Identity { id: "F001".to_owned(), fingerprint: fingerprint.to_owned(), key: None };
     // Each is about code of its own.
     let (title, evidence) = (format!("finding {fingerprint}"), Some(format!("let value_of_{fingerprint} = 1;")));
     let line = fingerprint.bytes().next().map(u32::from);

@@ -84,7 +84,7 @@ impl Tool for DismissFinding {
         // The finding came from the database, so there is one.
         let board = context.board()?.ok_or_else(|| failure::no_reviews(None))?;
         let known = board.database().dismissals(&run.subject.repository)?;
-        let is_known = known.iter().any(|row| row.is_for(&run.subject.name) && covers(&row.dismissal, finding));
+        let is_known = known.iter().any(|row| row.is_for(&run.subject.name) && row.dismissal.is_of(finding));
         if is_known {
             let (state, dismissed, confirm) = ("dismissed", true, None);
             return Ok(Output { state, dismissed, review: run.id, reason, confirm, finding: Finding::from(finding) });
@@ -113,9 +113,4 @@ fn look<'a>(review: &'a Review, named: &str) -> Option<&'a finding::Finding> {
     let (id, print) = (FindingId::parse(named), Fingerprint::parse(named));
     let mut all = review.findings.iter().chain(review.withheld.iter().map(|withheld| &withheld.finding));
     all.find(|finding| Some(finding.id) == id || Some(Fingerprint::of(finding)) == print)
-}
-
-/// True when a dismissal is of this finding, in its file.
-pub(super) fn covers(dismissal: &Dismissal, finding: &finding::Finding) -> bool {
-    dismissal.fingerprint == Fingerprint::of(finding) && dismissal.covers(finding)
 }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::store::DismissalRow;
 
-use super::dismiss_finding::covers;
 use super::stored::{self, Which};
 use super::{Effect, Job, Tool};
 use crate::mcp::context::ToolContext;
@@ -74,7 +73,7 @@ impl Tool for ListFindings {
             None => Vec::new(),
         };
         let counted = review.findings.iter().map(|finding| {
-            let is_it = |row: &&DismissalRow| row.is_for(&run.subject.name) && covers(&row.dismissal, finding);
+            let is_it = |row: &&DismissalRow| row.is_for(&run.subject.name) && row.dismissal.is_of(finding);
             let proposal = proposals.iter().find(is_it);
             let words =
                 |row: &DismissalRow| format!("{}: {}", row.who.as_deref().unwrap_or_default(), row.dismissal.reason);

@@ -32,7 +32,7 @@ fn remark(file: &str, line: Option<u32>, title: &str) -> Remark {
         file: Some(file.to_owned()),
         line,
         evidence: Some("code".to_owned()),
-        identity: Some(Identity { id: "F001".to_owned(), fingerprint: "abc".to_owned() }),
+        identity: Some(Identity { id: "F001".to_owned(), fingerprint: "abc".to_owned(), key: None }),
     }
 }
 
@@ -291,7 +291,8 @@ fn nothing_of_a_change_is_markup() {
     let mut all = remark(hostile, Some(1), hostile);
     (all.description, all.suggestion, all.evidence) =
         (hostile.to_owned(), Some(hostile.to_owned()), Some(hostile.to_owned()));
-    all.identity = Some(Identity { id: hostile.to_owned(), fingerprint: hostile.to_owned() });
+    all.identity =
+        Some(Identity { id: hostile.to_owned(), fingerprint: hostile.to_owned(), key: Some(hostile.to_owned()) });
     let here = Remark { file: Some("a<script>\"b".to_owned()), ..all.clone() };
     for view in [View::Unified, View::Split] {
         let html = page(diff.as_bytes(), view, &[all.clone(), here.clone()], &gone);

@@ -7,7 +7,7 @@ use super::*;
 fn remark() -> impl Strategy<Value = Remark> {
     let text = || "\\PC{0,12}";
     let maybe = || prop::option::of("\\PC{0,12}");
-    let identity = prop::option::of(("F[0-9]{3}", "[0-9a-f]{32}"));
+    let identity = prop::option::of(("F[0-9]{3}", "[0-9a-f]{32}", prop::option::of("[0-9a-f]{32}")));
     let kind = (0..Category::ALL.len(), 0..Severity::ALL.len(), prop::option::of(any::<u32>()));
     (text(), text(), maybe(), maybe(), maybe(), identity, kind).prop_map(
         |(title, description, suggestion, file, evidence, identity, (category, severity, line))| Remark {
@@ -19,7 +19,7 @@ fn remark() -> impl Strategy<Value = Remark> {
             file,
             line,
             evidence,
-            identity: identity.map(|(id, fingerprint)| Identity { id, fingerprint }),
+            identity: identity.map(|(id, fingerprint, key)| Identity { id, fingerprint, key }),
         },
     )
 }
