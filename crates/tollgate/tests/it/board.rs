@@ -185,9 +185,10 @@ fn the_same_findings_in_other_words_are_no_progress() {
     let stub = FakeModel::answering(move |_| {
         let is_first = n_asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
         let title = if is_first { "Unknown id crashes the handler" } else { "Undefined entry is dereferenced" };
-        answer("REJECTED", "No.", &[finding("High", "b.txt", 1, title, "users[id].profile.load();")], &[])
+        answer("REJECTED", "No.", &[finding("High", "b.txt", 2, title, "users[id].profile.load();")], &[])
     });
-    let script = "echo 'users[id].profile.load();' > b.txt; git rev-parse HEAD > c.txt";
+    // The hunk changes in each round, so that the model is asked about it again.
+    let script = "git rev-parse HEAD > b.txt; echo 'users[id].profile.load();' >> b.txt";
     let desk = Desk::configured(script, &with_model(&stub));
     let ended = Ended::of(&desk, "Bad", "");
     ended.is(Status::InProgress, Some(Pause::NoProgress), 2);
