@@ -110,6 +110,16 @@ impl Case {
     }
 }
 
+/// The sign of a state where there are no colours.
+fn sign(state: &HeadState) -> char {
+    match (state.colour(), state.gate()) {
+        (Colour::Red, _) | (_, Gate::Closed) => '✖',
+        (_, Gate::Partial | Gate::Skipped) => '◐',
+        (Colour::Yellow | Colour::Blue, Gate::Open) => '●',
+        (Colour::Green, Gate::Open) => '✔',
+    }
+}
+
 /// Every surface as text, with the words of the state behind an emoji or a sign.
 fn lines(case: &Case, state: &HeadState) -> Vec<(&'static str, String)> {
     let (conclusion, check) = case.surface(state).check;
@@ -132,10 +142,13 @@ fn lines(case: &Case, state: &HeadState) -> Vec<(&'static str, String)> {
         Look { paint: Paint { unicode: true, ..Paint::default() }, width: 5000, verbose: false, only_new: false };
     let since = case.since();
     let text = terminal::render(&case.review, &[], case.gate, since.as_ref(), &look);
-    let said = text.lines().find_map(|line| line.strip_prefix(['✔', '✖', '●', '◐'])).unwrap();
+    let sign = sign(state);
+    let said = text.lines().find_map(|line| line.strip_prefix(sign)).unwrap_or_else(|| panic!("no {sign} in\n{text}"));
     all.push(("terminal", said.trim().to_owned()));
     let page = html::write(&case.stored(), &[], Some(case.gate));
     let section = page.split("<section class=\"verdict").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(section.contains(&format!("aria-hidden=\"true\">{sign}</span>")), "{section}");
+    assert_eq!(section.starts_with(" good\""), state.colour() == Colour::Green, "{section}");
     let (label, rest) = section.split_once("</span> ").unwrap().1.split_once("</h2>\n<p>").unwrap();
     all.push(("html", format!("{label} -- {}", rest.split("</p>").next().unwrap())));
     all
