@@ -400,6 +400,64 @@ fn fixes_are_tried_and_not_too_many_of_them() {
 }
 
 #[test]
+fn an_unchanged_line_of_a_touched_function_counts_at_its_nearest_changed_line() {
+    let steps: String = (0..10).map(|number| format!("  n = step{number}(n);\n")).collect();
+    let code = format!("function half(n) {{\n  const two = 3;\n{steps}  return n / two;\n}}\n");
+    let scratch = Scratch::empty();
+    scratch.write("src/a.js", &code).commit("start");
+    scratch.git(&["switch", "-q", "-c", "work"]);
+    scratch.write("src/a.js", &code.replace("n / two", "n / two + 0")).commit("change half");
+    let unchanged = finding("High", "src/a.js", 2, "two is three", "const two = 3;");
+    let stub = FakeModel::saying(answer("rejected", &[unchanged]));
+    scratch.configure(&stub.table("stub"));
+    let review = parsed(review(&scratch, &[]), 1);
+    assert_eq!(told(&review), ["High src/a.js:13 two is three"], "{review:#}");
+    let finding = &review["findings"][0];
+    let said =
+        "The quoted code is on line 2, unchanged; anchored at line 13, the nearest changed line of the function.";
+    assert!(finding["reason"].as_str().unwrap().ends_with(said), "{finding:#}");
+    assert_eq!(finding["evidence"], "const two = 3;");
+    assert_eq!(review.get("x_withheld"), None, "{review:#}");
+}
+
+#[test]
+fn the_summary_has_praise_as_strengths_and_the_suggestion_of_a_blocker_under_it() {
+    let scratch = scratch("function half(n) {\n  return n / 3;\n}\n");
+    let mut wrong = finding("High", "src/a.js", 2, "half of n is not a third of it", "return n / 3;");
+    wrong["suggestion"] = "Divide by 2.".into();
+    let praise = finding("Praise", "src/a.js", 1, "The name says what it computes", "function half(n) {");
+    let invented = finding("Praise", "src/a.js", 1, "Has tests", "test('half')");
+    let stub = FakeModel::saying(answer("rejected", &[wrong, praise, invented]));
+    scratch.configure(&stub.table("stub"));
+    let args = ["review", "--no-store", "--reviewer", "stub", "--format", "summary"];
+    let summary = scratch.tollgate(&args).expect(1);
+    let part = |name: &str| summary.split(&format!("## {name}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
+    assert_eq!(part("Strengths").trim(), "- :white_check_mark: The name says what it computes");
+    assert!(part("Observations").contains("\n### Major\nsrc/a.js (2): half of n"), "{summary}");
+    assert!(part("Observations").contains("Divide by 2."), "{summary}");
+    assert!(!summary.contains("## Suggestions"), "{summary}");
+}
+
+#[test]
+fn a_failed_call_is_said_once_for_all_its_files() {
+    let scratch = Scratch::on_a_branch();
+    for number in 0..37 {
+        scratch.write(&format!("src/{number}.js"), "export const one = 1;\n");
+    }
+    scratch.commit("add files");
+    scratch
+        .configure("[reviewer.stub]\nbase_url = \"http://127.0.0.1:9/v1\"\nprotocol = \"openai\"\nmodel = \"stub\"\n");
+    for format in ["pretty", "summary"] {
+        let args = ["review", "--no-store", "--reviewer", "stub", "--format", format];
+        let ran = scratch.tollgate(&args);
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("not reviewed")).collect();
+        assert!((1..=4).contains(&lines.len()), "{format}: {lines:#?}");
+        assert_eq!(ran.stdout.matches("127.0.0.1:9").count(), 1, "{format}: {}", ran.stdout);
+    }
+}
+
+#[test]
 fn a_model_that_cannot_be_reached_has_resolved_nothing() {
     let scratch = scratch("function half(n) {\n  return n / 3;\n}\n");
     let quoted = finding("High", "src/a.js", 2, "half of n is not a third of it", "return n / 3;");

@@ -278,6 +278,22 @@ fn people_who_may_write_tell_the_bot_what_to_do() {
 }
 
 #[test]
+fn commands_that_cannot_work_on_a_closed_pull_request_are_answered_plainly() {
+    let github = FakeGithub::start();
+    let server = TestServer::start(&github);
+    let pull = open(&github, "feat: parse", &[("a.js", BAD)]);
+    let before = server.settled(&pull);
+    pull.close();
+    for command in ["review", "full review", "resume"] {
+        let asked = pull.say("ada", &format!("@tollgate {command}"));
+        let said = server.answered(&pull, asked);
+        assert!(said.contains("This pull request is closed, so it is not reviewed."), "{command}: {said}");
+    }
+    let seen = pull.seen();
+    assert_eq!((seen.summaries.len(), seen.inline.len()), (before.summaries.len(), before.inline.len()));
+}
+
+#[test]
 fn a_dismissal_on_one_pull_request_does_not_make_another_one_green() {
     let github = FakeGithub::start();
     let mut server = TestServer::new(&github, "");
