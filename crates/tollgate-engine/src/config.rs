@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::FailOn;
 use tollgate_core::policy::Configured;
@@ -34,6 +37,7 @@ mod retention;
 pub mod reviewer;
 
 pub(crate) use database::masked;
+pub(crate) use file::word;
 
 pub use database::DatabaseUrl;
 pub use github::{Github, GithubPart};
@@ -523,7 +527,16 @@ fn of_repository(text: Vec<u8>, source: String) -> Result<Layer, Failure> {
 /// The JSON Schema of the configuration file.
 #[must_use]
 pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(File).into()
+    // TOML has no null: a value that is not set is left out of the defaults.
+    let no_null = |schema: &mut Schema| match schema.get_mut("default") {
+        Some(serde_json::Value::Object(values)) => values.retain(|_, value| !value.is_null()),
+        Some(serde_json::Value::Null) => {
+            schema.remove("default");
+        }
+        _ => {}
+    };
+    let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(no_null));
+    settings.into_generator().into_root_schema_for::<File>().into()
 }
 
 fn rules(part: &RulesPart) -> Result<Rules, Failure> {

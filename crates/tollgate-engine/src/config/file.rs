@@ -54,48 +54,37 @@ pub struct File {
 #[serde(deny_unknown_fields, default)]
 pub struct ReviewPart {
     /// The branch to compare with, instead of the main branch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// The mildest severity that closes the gate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on: Option<FailOnWord>,
     /// The review profile: the floor, the number of comments, the ignored areas.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileWord>,
     /// The floor: milder findings are withheld. Overrides the profile.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<SeverityWord>,
     /// The maximum number of comments. Overrides the profile.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "cap")]
+    #[serde(deserialize_with = "within::<_, 1, 1_000>")]
     #[schemars(range(min = 1, max = 1_000))]
     pub cap: Option<u64>,
     /// Areas to ignore beside those of the profile; blocking findings are never ignored.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ignore: Option<Vec<CategoryWord>>,
     /// Areas to focus on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub focus: Option<Vec<CategoryWord>>,
     /// Models and agents that review beside the rules, by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewers: Option<Vec<String>>,
     /// How many of them must report a finding for it to count.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "consensus")]
+    #[serde(deserialize_with = "within::<_, 1, 16>")]
     #[schemars(range(min = 1, max = 16))]
     pub consensus: Option<u64>,
     /// Whether `[no-review]` in a title skips the review.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_no_review: Option<bool>,
     /// Whether pull requests are reviewed automatically, or only on request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub automatic: Option<bool>,
     /// The comments on a pull request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ModeWord>,
     /// Whether a clean, complete review of a pull request approves it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_approve: Option<bool>,
     /// The largest diff that is read; files beyond it are not reviewed.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bytes")]
+    #[serde(deserialize_with = "within::<_, 1, 1_000_000_000>")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_diff_bytes: Option<u64>,
 }
@@ -105,10 +94,8 @@ pub struct ReviewPart {
 #[serde(deny_unknown_fields, default)]
 pub struct PathsPart {
     /// Only these files; all when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<Pattern>>,
     /// Not these files.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exclude: Option<Vec<Pattern>>,
 }
 
@@ -117,10 +104,9 @@ pub struct PathsPart {
 #[serde(deny_unknown_fields, default)]
 pub struct RulesPart {
     /// Rules to switch off, by name; `*` stands for any characters.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "rule_names")]
+    #[serde(deserialize_with = "rule_names")]
     pub disable: Option<Vec<String>>,
     /// Other severities for rules, by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<BTreeMap<String, SeverityWord>>,
 }
 
@@ -129,19 +115,15 @@ pub struct RulesPart {
 #[serde(deny_unknown_fields, default)]
 pub struct SuppressPart {
     /// The files.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<Pattern>>,
     /// The rule; `*` stands for any characters.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "rule_name")]
+    #[serde(deserialize_with = "rule_name")]
     pub rule: Option<String>,
     /// The category.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<CategoryWord>,
     /// A text in the finding's summary or evidence.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Why. Critical findings are suppressed only with a reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
@@ -150,23 +132,24 @@ pub struct SuppressPart {
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsPart {
     /// A larger file is not scanned.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "file_bytes")]
+    // A child reads a file as one message, and messages have a limit of their own.
+    #[serde(deserialize_with = "within::<_, 1, 33_554_432>")]
     #[schemars(range(min = 1, max = 33_554_432))]
     pub file_bytes: Option<u64>,
     /// The timeout for one file.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[serde(deserialize_with = "within::<_, 1, 600>")]
     #[schemars(range(min = 1, max = 600))]
     pub file_seconds: Option<u64>,
     /// The processor time for one file.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[serde(deserialize_with = "within::<_, 1, 600>")]
     #[schemars(range(min = 1, max = 600))]
     pub cpu_seconds: Option<u64>,
     /// The memory of a scanning process, in MiB.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "mebibytes")]
+    #[serde(deserialize_with = "within::<_, 128, 65_536>")]
     #[schemars(range(min = 128, max = 65_536))]
     pub memory_mib: Option<u64>,
     /// The number of scanning processes; one per core by default.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "jobs")]
+    #[serde(deserialize_with = "within::<_, 1, 256>")]
     #[schemars(range(min = 1, max = 256))]
     pub jobs: Option<u64>,
 }
@@ -176,11 +159,11 @@ pub struct LimitsPart {
 #[serde(deny_unknown_fields, default)]
 pub struct IdentityPart {
     /// The name in the titles of summary comments.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bot")]
+    #[serde(deserialize_with = "bot")]
     #[schemars(length(min = 1, max = 40))]
     pub bot: Option<String>,
     /// The name in the commit messages of the board. Never set in a repository.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bot")]
+    #[serde(deserialize_with = "bot")]
     #[schemars(length(min = 1, max = 40))]
     pub pipeline: Option<String>,
 }
@@ -190,19 +173,34 @@ pub struct IdentityPart {
 #[serde(deny_unknown_fields, default)]
 pub struct StorePart {
     /// The file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The database, instead of a file: `postgres://user@host/database`. Several machines may share one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<DatabaseUrl>,
     /// The name of this machine for servers that share the database, instead of its host name.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "bot")]
+    #[serde(deserialize_with = "bot")]
     #[schemars(length(min = 1, max = 40))]
     pub machine: Option<String>,
     /// Whether reviews are stored at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
 }
+
+/// Implements the conversion of a word of the file into the value of the same name.
+macro_rules! word {
+    ($word:ident for $value:ident: $($variant:ident)+) => {
+        impl From<$word> for $value {
+            fn from(word: $word) -> Self {
+                match word {
+                    $($word::$variant => Self::$variant,)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use word;
+
+word!(ProfileWord for Profile: Strict Balanced Minimal);
+word!(SeverityWord for Severity: Critical High Medium Low Nit Praise);
+word!(CategoryWord for Category: Compliance Security Logic Error Type Test Perf Architecture Style Doc);
 
 /// The review profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -214,16 +212,6 @@ pub enum ProfileWord {
     Balanced,
     /// Blockers only.
     Minimal,
-}
-
-impl From<ProfileWord> for Profile {
-    fn from(word: ProfileWord) -> Self {
-        match word {
-            ProfileWord::Strict => Self::Strict,
-            ProfileWord::Balanced => Self::Balanced,
-            ProfileWord::Minimal => Self::Minimal,
-        }
-    }
 }
 
 /// The comments on a pull request.
@@ -284,19 +272,6 @@ pub enum SeverityWord {
     Praise,
 }
 
-impl From<SeverityWord> for Severity {
-    fn from(word: SeverityWord) -> Self {
-        match word {
-            SeverityWord::Critical => Self::Critical,
-            SeverityWord::High => Self::High,
-            SeverityWord::Medium => Self::Medium,
-            SeverityWord::Low => Self::Low,
-            SeverityWord::Nit => Self::Nit,
-            SeverityWord::Praise => Self::Praise,
-        }
-    }
-}
-
 /// The category of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -322,23 +297,6 @@ pub enum CategoryWord {
     Style,
     #[serde(alias = "Doc")]
     Doc,
-}
-
-impl From<CategoryWord> for Category {
-    fn from(word: CategoryWord) -> Self {
-        match word {
-            CategoryWord::Compliance => Self::Compliance,
-            CategoryWord::Security => Self::Security,
-            CategoryWord::Logic => Self::Logic,
-            CategoryWord::Error => Self::Error,
-            CategoryWord::Type => Self::Type,
-            CategoryWord::Test => Self::Test,
-            CategoryWord::Perf => Self::Perf,
-            CategoryWord::Architecture => Self::Architecture,
-            CategoryWord::Style => Self::Style,
-            CategoryWord::Doc => Self::Doc,
-        }
-    }
 }
 
 /// A valid pattern of paths.
@@ -375,41 +333,16 @@ impl fmt::Display for Pattern {
     }
 }
 
-pub(super) fn within<'de, D: Deserializer<'de>>(from: D, min: u64, max: u64) -> Result<Option<u64>, D::Error> {
+/// Reads a number within bounds.
+pub(super) fn within<'de, D, const MIN: u64, const MAX: u64>(from: D) -> Result<Option<u64>, D::Error>
+where
+    D: Deserializer<'de>,
+{
     let number = i64::deserialize(from)?;
     match u64::try_from(number) {
-        Ok(number) if (min..=max).contains(&number) => Ok(Some(number)),
-        _ => Err(D::Error::custom(format!("expected a number from {min} to {max}, found `{number}`"))),
+        Ok(number) if (MIN..=MAX).contains(&number) => Ok(Some(number)),
+        _ => Err(D::Error::custom(format!("expected a number from {MIN} to {MAX}, found `{number}`"))),
     }
-}
-
-fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 1_000_000_000)
-}
-
-// A child reads a file as one message, and messages have a limit of their own.
-fn file_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 32 * 1024 * 1024)
-}
-
-fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 600)
-}
-
-fn mebibytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 128, 65_536)
-}
-
-fn jobs<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 256)
-}
-
-fn cap<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 1_000)
-}
-
-fn consensus<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 16)
 }
 
 // The name stands in a heading that scripts search for, so it is plain text.

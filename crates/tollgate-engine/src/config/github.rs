@@ -32,52 +32,49 @@ pub const OLD_SECRET: &str = "TOLLGATE_GITHUB_WEBHOOK_SECRET_OLD";
 #[serde(deny_unknown_fields, default)]
 pub struct GithubPart {
     /// The web URL; another than `https://github.com` for GitHub Enterprise.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "site")]
+    #[serde(deserialize_with = "site")]
     pub url: Option<String>,
     /// The API URL, if it is not the default.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "address")]
+    #[serde(deserialize_with = "address")]
     pub api_url: Option<String>,
     /// The app ID.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "app_id")]
+    #[serde(deserialize_with = "within::<_, 1, 9_223_372_036_854_775_807>")]
     #[schemars(range(min = 1))]
     pub app_id: Option<u64>,
     /// The slug of the app, for mentions with `@`; fetched from GitHub by default.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "slug")]
+    #[serde(deserialize_with = "slug")]
     pub slug: Option<String>,
     /// The file that holds the app's private key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub private_key_file: Option<String>,
     /// The file that holds the secret which signs deliveries.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_secret_file: Option<String>,
     /// The name of the check run; the name of the bot in lower case by default.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "check_name")]
+    #[serde(deserialize_with = "check_name")]
     #[schemars(length(min = 1, max = 100))]
     pub check_name: Option<String>,
     /// The public URL of this server.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "anywhere")]
+    #[serde(deserialize_with = "anywhere")]
     pub public_url: Option<String>,
     /// Whether threads of resolved findings are resolved, too. Requires write access to the contents of the repository.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resolve_threads: Option<bool>,
     /// The number of pull requests that are processed concurrently.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "few")]
+    #[serde(deserialize_with = "within::<_, 1, 64>")]
     #[schemars(range(min = 1, max = 64))]
     pub concurrency: Option<u64>,
     /// The concurrency limit per repository, on all machines together; 0 for no limit.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "many")]
+    #[serde(deserialize_with = "within::<_, 0, 10_000>")]
     #[schemars(range(max = 10_000))]
     pub concurrency_per_repository: Option<u64>,
     /// The concurrency limit per installation, on all machines together; 0 for no limit.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "many")]
+    #[serde(deserialize_with = "within::<_, 0, 10_000>")]
     #[schemars(range(max = 10_000))]
     pub concurrency_per_installation: Option<u64>,
     /// The quota of reviews with models per repository in 24 hours; 0 for no limit.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "daily")]
+    #[serde(deserialize_with = "within::<_, 0, 1_000_000>")]
     #[schemars(range(max = 1_000_000))]
     pub model_reviews_per_repository: Option<u64>,
     /// The same quota per author, in all repositories of an installation; 0 for no limit.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "daily")]
+    #[serde(deserialize_with = "within::<_, 0, 1_000_000>")]
     #[schemars(range(max = 1_000_000))]
     pub model_reviews_per_author: Option<u64>,
 }
@@ -208,22 +205,6 @@ fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Erro
 
 fn anywhere<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     parse_public(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
-}
-
-fn app_id<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, i64::MAX.cast_unsigned())
-}
-
-fn few<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 64)
-}
-
-fn many<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 0, 10_000)
-}
-
-fn daily<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 0, 1_000_000)
 }
 
 fn slug<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {

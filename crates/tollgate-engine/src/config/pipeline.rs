@@ -15,45 +15,43 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::file::within;
+use super::reviewer::dollars;
 
 /// The pipeline of the board. Never set in a repository.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PipelinePart {
     /// The implementer: a preset agent, or one from `[reviewer.NAME]` that has an `agent` or a `command`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Another model for the reviews than for the work, where reviewers take one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub review_model: Option<String>,
     /// How many features agents work on at once.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "few")]
+    #[serde(deserialize_with = "within::<_, 1, 64>")]
     #[schemars(range(min = 1, max = 64))]
     pub at_once: Option<u64>,
     /// How many reviews are made at once.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "few")]
+    #[serde(deserialize_with = "within::<_, 1, 64>")]
     #[schemars(range(min = 1, max = 64))]
     pub reviews_at_once: Option<u64>,
     /// The iteration budget, after which the feature is paused for a person.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "rounds")]
+    #[serde(deserialize_with = "within::<_, 1, 3>")]
     #[schemars(range(min = 1, max = 3))]
     pub rounds: Option<u64>,
     /// The timeout of an agent for one iteration, in minutes.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "minutes")]
+    #[serde(deserialize_with = "within::<_, 1, 1_440>")]
     #[schemars(range(min = 1, max = 1_440))]
     pub minutes: Option<u64>,
     /// The idle timeout of an agent, in minutes.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "minutes")]
+    #[serde(deserialize_with = "within::<_, 1, 1_440>")]
     #[schemars(range(min = 1, max = 1_440))]
     pub idle_minutes: Option<u64>,
     /// US dollars for one feature, work and reviews together.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
+    #[serde(deserialize_with = "dollars")]
     pub usd: Option<f64>,
     /// Whether the project's git hooks are run for commits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hooks: Option<bool>,
     /// The folder of a project that holds its features.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "folder")]
+    #[serde(deserialize_with = "folder")]
     pub dir: Option<String>,
 }
 
@@ -117,22 +115,6 @@ impl Pipeline {
         self.dir = part.dir.clone().unwrap_or_else(|| std::mem::take(&mut self.dir));
         self.name = name.cloned().unwrap_or_else(|| std::mem::take(&mut self.name));
     }
-}
-
-fn few<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 64)
-}
-
-fn rounds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 3)
-}
-
-fn minutes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 1_440)
-}
-
-fn dollars<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-    super::reviewer::dollars(from)
 }
 
 fn folder<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {

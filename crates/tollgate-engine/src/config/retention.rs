@@ -9,7 +9,7 @@
 //! In days; 0 keeps data forever. Only the operator may set it: a repository's own file cannot have data deleted.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::file::within;
 
@@ -18,23 +18,24 @@ use super::file::within;
 #[serde(deny_unknown_fields, default)]
 pub struct RetentionPart {
     /// Reviews with their findings, unless an open pull request or feature needs them.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "days")]
+    #[serde(deserialize_with = "within::<_, 0, 36_500>")]
     #[schemars(range(max = 36_500))]
     pub reviews: Option<u64>,
     /// The diffs of finished features.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "days")]
+    #[serde(deserialize_with = "within::<_, 0, 36_500>")]
     #[schemars(range(max = 36_500))]
     pub diffs: Option<u64>,
     /// Deliveries of GitHub, and outbox entries that were published.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "some_days")]
+    // GitHub redelivers for three days, so the ids of deliveries must be kept as long for deduplication.
+    #[serde(deserialize_with = "within::<_, 3, 36_500>")]
     #[schemars(range(min = 3, max = 36_500))]
     pub deliveries: Option<u64>,
     /// Events of the event log.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "days")]
+    #[serde(deserialize_with = "within::<_, 0, 36_500>")]
     #[schemars(range(max = 36_500))]
     pub events: Option<u64>,
     /// Closed pull requests.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "days")]
+    #[serde(deserialize_with = "within::<_, 0, 36_500>")]
     #[schemars(range(max = 36_500))]
     pub pulls: Option<u64>,
 }
@@ -78,15 +79,6 @@ impl Retention {
             ("retention.pulls", self.pulls.to_string()),
         ]
     }
-}
-
-fn days<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 0, 36_500)
-}
-
-// GitHub redelivers for three days, so the ids of deliveries must be kept as long for deduplication.
-fn some_days<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 3, 36_500)
 }
 
 #[cfg(test)]

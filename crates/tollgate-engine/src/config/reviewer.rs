@@ -32,58 +32,50 @@ pub const EMBEDDED: &str = "rules";
 #[serde(deny_unknown_fields, default)]
 pub struct ReviewerPart {
     /// A known service.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<ProviderWord>,
     /// A known agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentWord>,
     /// Your own program and its arguments; `{prompt}` stands for a file with the prompt. Never set in a repository.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "command")]
+    #[serde(deserialize_with = "command")]
     pub command: Option<Vec<String>>,
     /// The base URL of a service. Never set in a repository.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "base_url")]
+    #[serde(deserialize_with = "base_url")]
     pub base_url: Option<String>,
     /// The protocol at `base_url`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<ProtocolWord>,
     /// The model.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "model")]
+    #[serde(deserialize_with = "model")]
     pub model: Option<String>,
     /// The name of the environment variable that holds the key. Never set in a repository.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "variable")]
+    #[serde(deserialize_with = "variable")]
     pub key_env: Option<String>,
     /// A file that holds the key. Never set in a repository.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<String>,
     /// How structured output is requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub structured: Option<StructuredWord>,
     /// The limit on output tokens of one answer.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "output_tokens")]
+    #[serde(deserialize_with = "within::<_, 16, 200_000>")]
     #[schemars(range(min = 16, max = 200_000))]
     pub max_output_tokens: Option<u64>,
     /// The number of passes over the same change.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "passes")]
+    #[serde(deserialize_with = "within::<_, 1, 8>")]
     #[schemars(range(min = 1, max = 8))]
     pub passes: Option<u64>,
     /// US dollars for a million tokens read. Never set in a repository.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
+    #[serde(deserialize_with = "dollars")]
     pub price_input: Option<f64>,
     /// US dollars for a million tokens written. Never set in a repository.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
+    #[serde(deserialize_with = "dollars")]
     pub price_output: Option<f64>,
     /// How your own program gets the prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptWord>,
     /// The output format of your own program.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputWord>,
     /// True when your own program also answers review prompts without writing files; then it reviews the features that
     /// it implements, unless `review.reviewers` is set. Never set in a repository.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reviews: Option<bool>,
     /// Environment variables that are passed to an agent beside the usual ones. Never set in a repository.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "variables")]
+    #[serde(deserialize_with = "variables")]
     pub env: Option<Vec<String>>,
 }
 
@@ -92,26 +84,26 @@ pub struct ReviewerPart {
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetPart {
     /// Tokens that are sent; hunks beyond it are not reviewed.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "tokens")]
+    #[serde(deserialize_with = "within::<_, 1_000, 100_000_000>")]
     #[schemars(range(min = 1_000, max = 100_000_000))]
     pub tokens: Option<u64>,
     /// US dollars.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
+    #[serde(deserialize_with = "dollars")]
     pub usd: Option<f64>,
     /// The timeout of a review, in seconds.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[serde(deserialize_with = "within::<_, 1, 86_400>")]
     #[schemars(range(min = 1, max = 86_400))]
     pub seconds: Option<u64>,
     /// The idle timeout of a call, in seconds.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[serde(deserialize_with = "within::<_, 1, 86_400>")]
     #[schemars(range(min = 1, max = 86_400))]
     pub idle_seconds: Option<u64>,
     /// Tokens of the change in one call.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "call_tokens")]
+    #[serde(deserialize_with = "within::<_, 200, 1_000_000>")]
     #[schemars(range(min = 200, max = 1_000_000))]
     pub call_tokens: Option<u64>,
     /// Parallel calls.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "parallel")]
+    #[serde(deserialize_with = "within::<_, 1, 64>")]
     #[schemars(range(min = 1, max = 64))]
     pub parallel: Option<u64>,
 }
@@ -463,28 +455,4 @@ pub(super) fn dollars<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>,
     } else {
         Err(D::Error::custom("expected an amount of US dollars"))
     }
-}
-
-fn tokens<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1_000, 100_000_000)
-}
-
-fn call_tokens<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 200, 1_000_000)
-}
-
-fn output_tokens<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 16, 200_000)
-}
-
-fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 86_400)
-}
-
-fn parallel<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 64)
-}
-
-fn passes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    within(from, 1, 8)
 }

@@ -10,10 +10,10 @@ use super::command::{Agent, CommandBackend, Output, Preset as AgentPreset, Promp
 use super::provider::price::{self, Price};
 use super::provider::{Connection, Key, Net, Protocol, Provider, Structured, preset};
 use super::{command, recording::Recording};
-use crate::config::Chosen;
 use crate::config::reviewer::{
     AgentWord, OutputWord, PromptWord, ProtocolWord, ProviderWord, ReviewerPart, StructuredWord,
 };
+use crate::config::{Chosen, word};
 use crate::tree::{self, Entry};
 
 /// The most tokens of a change in one call of a service.
@@ -248,28 +248,8 @@ fn provider_name(word: ProviderWord) -> &'static str {
     }
 }
 
-impl From<ProtocolWord> for Protocol {
-    fn from(word: ProtocolWord) -> Self {
-        match word {
-            ProtocolWord::OpenAi => Self::OpenAi,
-            ProtocolWord::Anthropic => Self::Anthropic,
-            ProtocolWord::Gemini => Self::Gemini,
-        }
-    }
-}
-
-impl From<AgentWord> for AgentPreset {
-    fn from(word: AgentWord) -> Self {
-        match word {
-            AgentWord::Claude => Self::Claude,
-            AgentWord::Codex => Self::Codex,
-            AgentWord::Gemini => Self::Gemini,
-            AgentWord::CursorAgent => Self::CursorAgent,
-            AgentWord::OpenCode => Self::OpenCode,
-            AgentWord::Aider => Self::Aider,
-        }
-    }
-}
+word!(ProtocolWord for Protocol: OpenAi Anthropic Gemini);
+word!(AgentWord for AgentPreset: Claude Codex Gemini CursorAgent OpenCode Aider);
 
 #[cfg(test)]
 mod tests {
