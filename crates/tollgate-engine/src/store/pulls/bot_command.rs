@@ -189,7 +189,7 @@ pub(super) fn insert(
 ) -> sql::Result<()> {
     let sql = "INSERT INTO told (pull, kind, comment, root, who, what, at_ms, state) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'due') ON CONFLICT DO NOTHING";
-    let what = serde_json::to_string(&Words::from(command)).unwrap_or_default();
+    let what = serde_json::to_string(&StoredCommand(command.clone())).unwrap_or_default();
     let values = params![pull, kind, number(comment), root.map(number), who, what, number(at_ms)];
     connection.prepare(sql)?.execute(values)?;
     was_told(connection, pull, at_ms)
@@ -227,16 +227,20 @@ fn of_row(row: &Row<'_>) -> sql::Result<BotCommandRow> {
     let told = if kind == "resolved" {
         BotCommand::ThreadResolved { root: comment, resolved: what == "true" }
     } else {
-        let words: Words = serde_json::from_str(&what).map_err(|error| damaged(error.to_string()))?;
+        let StoredCommand(command) = serde_json::from_str(&what).map_err(|error| damaged(error.to_string()))?;
         let place = root.map_or(CommentRef::Conversation(comment), |root| CommentRef::Thread { comment, root });
-        BotCommand::Comment { place, command: words.into() }
+        BotCommand::Comment { place, command }
     };
     Ok(BotCommandRow { id: row.get("id")?, who: row.get("who")?, told, at_ms: row.get("at_ms")? })
 }
 
+/// A command, serialized in its stored form.
+#[derive(Serialize, Deserialize)]
+struct StoredCommand(#[serde(with = "Words")] Command);
+
 /// The stored form of a command.
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(remote = "Command", rename_all = "kebab-case")]
 enum Words {
     Review,
     FullReview,
@@ -261,38 +265,4 @@ enum Words {
     Unknown {
         words: String,
     },
-}
-
-impl From<&Command> for Words {
-    fn from(command: &Command) -> Self {
-        match command.clone() {
-            Command::Review => Self::Review,
-            Command::FullReview => Self::FullReview,
-            Command::Pause => Self::Pause,
-            Command::Resume => Self::Resume,
-            Command::Dismiss { finding, reason, everywhere } => Self::Dismiss { finding, reason, everywhere },
-            Command::Confirm { finding } => Self::Confirm { finding },
-            Command::Reject { finding } => Self::Reject { finding },
-            Command::Explain { finding } => Self::Explain { finding },
-            Command::Help => Self::Help,
-            Command::Unknown { words } => Self::Unknown { words },
-        }
-    }
-}
-
-impl From<Words> for Command {
-    fn from(words: Words) -> Self {
-        match words {
-            Words::Review => Self::Review,
-            Words::FullReview => Self::FullReview,
-            Words::Pause => Self::Pause,
-            Words::Resume => Self::Resume,
-            Words::Dismiss { finding, reason, everywhere } => Self::Dismiss { finding, reason, everywhere },
-            Words::Confirm { finding } => Self::Confirm { finding },
-            Words::Reject { finding } => Self::Reject { finding },
-            Words::Explain { finding } => Self::Explain { finding },
-            Words::Help => Self::Help,
-            Words::Unknown { words } => Self::Unknown { words },
-        }
-    }
 }
