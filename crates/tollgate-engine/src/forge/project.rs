@@ -44,7 +44,6 @@ pub(in crate::forge) struct GitPaths {
     /// The git directory that all worktrees share.
     pub(in crate::forge) common: PathBuf,
     sha256: bool,
-    shallow: bool,
     /// The environment without variables that locate a repository.
     environment: Environment,
     /// Git in the repository itself, for plain values of its configuration.
@@ -76,12 +75,6 @@ impl Project {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.paths.root
-    }
-
-    /// True for a shallow clone, in which a merge base may be missing.
-    #[must_use]
-    pub fn is_shallow(&self) -> bool {
-        self.paths.shallow
     }
 
     /// The empty tree, as the base of the first commit.

@@ -33,7 +33,7 @@ mod ready;
 pub use crate::store::queue::{Fenced, FencingToken, LeaseLost, LeaseRequest};
 pub use bot_command::{BotCommand, BotCommandRow, BotEffect, BotReply};
 pub(super) use claim::Rotation;
-pub use claim::{Candidate, Claim, ConcurrencyLimits, Heartbeat, NextClaim};
+pub use claim::{Claim, ConcurrencyLimits, Heartbeat, NextClaim};
 pub use delivery::{Accepted, NewDelivery};
 pub use failing::FailingPull;
 pub use finish::{Finished, FinishedJob, ReviewKey};

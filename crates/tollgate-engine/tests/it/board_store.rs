@@ -1,7 +1,6 @@
 //! The board in its database.
 
 use std::path::Path;
-use std::time::Duration;
 
 use tollgate_core::board::machine::{Effect, Event, Pause, Review, State, Status, Work};
 use tollgate_core::board::{Compliance, FeatureId, Iteration, Outcome, Override, Remark};
@@ -641,8 +640,8 @@ fn events_are_read_by_project_and_forgotten_by_age() {
     };
     let other = database.add_project(Path::new("/q"), "q", 1).unwrap().id;
     assert_eq!(database.announce(event(Some(board.project), "a"), 100).unwrap(), 1);
-    let many = vec![event(Some(other), "b"), event(None, "c"), event(Some(board.project), "d")];
-    assert_eq!(database.announce_many(many, 200).unwrap(), 4);
+    let more = [event(Some(other), "b"), event(None, "c"), event(Some(board.project), "d")];
+    assert_eq!(more.map(|event| database.announce(event, 200).unwrap()), [2, 3, 4]);
     let after = |seq, limit, project| -> String {
         database.events_after(seq, limit, project).unwrap().into_iter().map(|row| row.event.payload).collect()
     };
@@ -653,11 +652,7 @@ fn events_are_read_by_project_and_forgotten_by_age() {
     assert_eq!((after(0, 9, None).as_str(), database.oldest_seq().unwrap()), ("bcd", Some(2)));
     forget_events(database, 9_999);
     assert_eq!((database.last_seq().unwrap(), database.oldest_seq().unwrap()), (4, None));
-    let (end, ended) = std::sync::mpsc::channel();
-    database.announce_then(vec![event(None, "e")], 300, move |done| end.send(done).unwrap());
-    ended.recv().unwrap().unwrap();
-    // On a server it has its number a moment later.
-    assert!(database.wait_for_events(4, Duration::from_secs(60)).unwrap());
+    assert_eq!(database.announce(event(None, "e"), 300).unwrap(), 5);
     assert_eq!(after(4, 9, None), "e");
 }
 
@@ -666,20 +661,6 @@ fn forget_events(database: &Database, before_ms: u64) {
     let day_ms = 24 * 60 * 60 * 1_000;
     let kept = Retention { events: 1, deliveries: 0, ..Retention::default() };
     database.forget(&kept, day_ms + before_ms, || true).unwrap();
-}
-
-#[test]
-fn a_change_can_be_asked_for_without_waiting() {
-    let board = Board::new();
-    let feature = board.add("one");
-    let (end, ended) = std::sync::mpsc::channel();
-    for _ in 0..2 {
-        let end = end.clone();
-        board.database.transition_then(board.transition(&feature, Event::Start), move |done| end.send(done).unwrap());
-    }
-    assert_eq!(ended.recv().unwrap().unwrap().feature.state.work, Work::Queued);
-    let refused = ended.recv().unwrap().unwrap_err();
-    assert_eq!(refused.to_string(), "cannot start it: an agent is queued for it");
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) fn look(path: &Path, environment: Environment) -> Result<GitPaths, Fa
     let git = Git::new(&root, environment.clone()).at_git_dir(&git_dir).with_variable("GIT_WORK_TREE", &root);
     // Git checks the ownership only when it finds the repository itself.
     let mut asking = Git::new(&root, environment.clone());
-    let args = ["rev-parse", "--show-object-format", "--is-shallow-repository"];
+    let args = ["rev-parse", "--show-object-format"];
     let mut answer = asking.ask(&args)?;
     if answer.stderr.contains("dubious ownership") {
         let folders = asking.trusted_folders()?;
@@ -28,12 +28,12 @@ pub(super) fn look(path: &Path, environment: Environment) -> Result<GitPaths, Fa
         answer = asking.ask(&args)?;
     }
     let text = String::from_utf8_lossy(&answer.stdout).into_owned();
-    let (sha256, shallow) = match text.lines().collect::<Vec<_>>()[..] {
-        [format @ ("sha1" | "sha256"), shallow] if answer.ok => (format == "sha256", shallow == "true"),
+    let sha256 = match text.lines().collect::<Vec<_>>()[..] {
+        [format @ ("sha1" | "sha256")] if answer.ok => format == "sha256",
         _ if answer.ok => return Err(shared::git_unreadable("rev-parse")),
         _ => return Err(asking.explain(&args, &answer.stderr)),
     };
-    Ok(GitPaths { root, git_dir, common, sha256, shallow, environment, git })
+    Ok(GitPaths { root, git_dir, common, sha256, environment, git })
 }
 
 /// The git directory of a checkout.

@@ -9,7 +9,7 @@ use tollgate_core::board::FeatureId;
 use super::damaged;
 use crate::failure::Failure;
 use crate::store::database::numbering;
-use crate::store::sql::{self, Connection, Row, WriteMode, params};
+use crate::store::sql::{self, Connection, Row, params};
 use crate::store::{Database, RunRecord, Subject, database, number};
 
 /// An event to append.
@@ -39,29 +39,10 @@ pub struct EventRow {
 impl Database {
     /// Appends an event without a transition, and returns its number.
     pub fn announce(&self, event: NewEvent, at_ms: u64) -> Result<u64, Failure> {
-        self.announce_many(vec![event], at_ms)
-    }
-
-    /// Appends events in order, and returns the number of the last one.
-    pub fn announce_many(&self, events: Vec<NewEvent>, at_ms: u64) -> Result<u64, Failure> {
         self.write(move |connection| {
-            insert(connection, &events, at_ms)?;
+            insert(connection, &[event], at_ms)?;
             database::last_seq(connection)
         })
-    }
-
-    /// Appends events asynchronously; `done` is called on another thread.
-    pub fn announce_then(
-        &self,
-        events: Vec<NewEvent>,
-        at_ms: u64,
-        done: impl FnOnce(Result<(), Failure>) + Send + 'static,
-    ) {
-        self.submit(
-            WriteMode::Concurrent,
-            move |connection| insert(connection, &events, at_ms).map(Ok::<(), std::convert::Infallible>),
-            |decided| done(decided.map(|_| ())),
-        );
     }
 
     /// The events after a number, in order, of one project or of all.

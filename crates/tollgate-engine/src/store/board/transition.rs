@@ -15,7 +15,7 @@ use super::work::{self, Settling};
 use super::{NewEvent, NewIteration, event, iteration, state};
 use crate::failure::Failure;
 use crate::store::queue::FencingToken;
-use crate::store::sql::{self, Connection, Row, WriteMode, params};
+use crate::store::sql::{self, Connection, Row, params};
 use crate::store::{Database, database, number};
 
 /// Builds the events of a transition from the feature afterwards, the state before, and the effects.
@@ -209,18 +209,6 @@ impl Database {
     /// Applies a transition and its consequences.
     pub fn transition(&self, transition: Transition) -> Result<Transitioned, TransitionError> {
         self.decide(move |connection| change(connection, transition)).map_err(TransitionError::Failure)?
-    }
-
-    /// Applies a transition asynchronously; `done` is called on another thread.
-    pub fn transition_then(
-        &self,
-        transition: Transition,
-        done: impl FnOnce(Result<Transitioned, TransitionError>) + Send + 'static,
-    ) {
-        let change = move |connection: &Connection| change(connection, transition);
-        self.submit(WriteMode::Exclusive, change, |decided| {
-            done(decided.map_err(TransitionError::Failure).and_then(|decided| decided))
-        });
     }
 
     /// The transitions of a feature, oldest first.

@@ -9,24 +9,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tollgate_core::pull::Repo;
-
-use super::{COLUMNS, PullRow, of_row, ready, repo};
+use super::{COLUMNS, PullRow, of_row, ready};
 use crate::failure::Failure;
 use crate::store::queue::{self, Fenced, FencingToken, LeaseLost, LeaseRequest, Queue};
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, params};
 use crate::store::{Database, number};
-
-/// A due pull request whose lease is free.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// Its number in this database.
-    pub pull: i64,
-    /// The repository at the host.
-    pub repo: Repo,
-    /// Its number at the host.
-    pub number: u64,
-}
 
 /// How many jobs may run at once on all machines together; unlimited at `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,21 +54,6 @@ pub struct Heartbeat {
 }
 
 impl Database {
-    /// Pull requests that can be claimed now, by age and priority; [`Self::claim_next`] chooses among them fairly.
-    pub fn pull_candidates(&self, now_ms: u64, limit: usize) -> Result<Vec<Candidate>, Failure> {
-        let sql = format!(
-            "SELECT p.id, p.repo, p.number FROM pull p WHERE p.ready_ms <= ?1 AND {} ORDER BY {RANK}, p.id LIMIT ?3",
-            queue::free("p")
-        );
-        self.read(|connection| {
-            let [now, latest] = queue::validity(now_ms);
-            let rows = connection.prepare(&sql)?.query_map(params![now, latest, number(limit)], |row| {
-                Ok(Candidate { pull: row.get("id")?, repo: repo(row)?, number: row.get("number")? })
-            })?;
-            rows.collect()
-        })
-    }
-
     /// Claims the next job; `None` when no job can be claimed now.
     pub fn claim_next(&self, request: &NextClaim) -> Result<Option<Claim>, Failure> {
         let (request, rotation) = (request.clone(), self.rotation());
@@ -142,7 +114,7 @@ impl Database {
 const RELEASE: &str = "not_before_ms = ?2, problem = CASE WHEN troubles > 0 THEN NULL ELSE problem END, troubles = 0";
 
 /// The rank within a lane: by age, where each step of priority is worth an hour.
-const RANK: &str = "(p.since_ms - 3600000 * p.priority)";
+pub(super) const RANK: &str = "(p.since_ms - 3600000 * p.priority)";
 
 /// The name of a lane: the installation, a space and the repository, so that lanes sort by installation.
 #[derive(Debug, Clone, PartialEq, Eq)]

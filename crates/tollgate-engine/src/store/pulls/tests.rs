@@ -67,8 +67,16 @@ impl Queue {
     }
 
     fn candidates(&self, now_ms: u64) -> Vec<String> {
-        let candidates = self.database.pull_candidates(now_ms, 100).unwrap();
-        candidates.iter().map(|candidate| format!("{}#{}", candidate.repo, candidate.number)).collect()
+        let sql = format!(
+            "SELECT p.repo, p.number FROM pull p WHERE p.ready_ms <= ?1 AND {} ORDER BY {}, p.id",
+            store::queue::free("p"),
+            claim::RANK
+        );
+        let name = |row: &Row<'_>| Ok(format!("{}#{}", repo(row)?, row.get::<_, u64>("number")?));
+        let read = |connection: &Connection| {
+            connection.prepare(&sql)?.query_map(store::queue::validity(now_ms), name)?.collect()
+        };
+        self.database.read(read).unwrap()
     }
 
     fn row(&self, repo: &str, number: u64) -> PullRow {
