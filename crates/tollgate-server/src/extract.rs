@@ -12,7 +12,6 @@ use tollgate_core::board::FeatureId;
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_engine::party::Party;
 use tollgate_engine::store::jobs::JobId;
-use utoipa::IntoParams;
 
 use crate::access::Proof;
 use crate::app::{App, ProjectId, Shared};
@@ -104,77 +103,47 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Query<T> {
     }
 }
 
-/// The project in the path.
-pub(crate) struct InProject(pub(crate) ProjectId);
+/// Defines extractors of values that the path names.
+macro_rules! in_path {
+    ($($(#[$doc:meta])* $name:ident($($part:ty),+) = $read:expr;)+) => {$(
+        $(#[$doc])*
+        pub(crate) struct $name($(pub(crate) $part),+);
 
-impl FromRequestParts<Shared> for InProject {
-    type Rejection = Problem;
+        impl FromRequestParts<Shared> for $name {
+            type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
-        let names = names(parts).await?;
-        Ok(Self(project(&names)?))
-    }
-}
-
-/// The feature in the path.
-pub(crate) struct OfFeature(pub(crate) ProjectId, pub(crate) FeatureId);
-
-impl FromRequestParts<Shared> for OfFeature {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
-        let names = names(parts).await?;
-        Ok(Self(project(&names)?, feature(&names)?))
-    }
-}
-
-/// The iteration in the path.
-pub(crate) struct OfIteration(pub(crate) ProjectId, pub(crate) FeatureId, pub(crate) u32);
-
-impl FromRequestParts<Shared> for OfIteration {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
-        let names = names(parts).await?;
-        let text = named(&names, "iteration")?;
-        let number = number(text).and_then(|number| u32::try_from(number).ok());
-        // As the OpenAPI description says: a number with more bits identifies nothing.
-        let is_named = |number: &u32| *number > 0 && i32::try_from(*number).is_ok();
-        let number = number.filter(is_named).ok_or_else(|| no_such("iteration"))?;
-        Ok(Self(project(&names)?, feature(&names)?, number))
-    }
-}
-
-/// The finding in the path.
-pub(crate) struct OfFinding(pub(crate) ProjectId, pub(crate) FeatureId, pub(crate) u32, pub(crate) String);
-
-impl FromRequestParts<Shared> for OfFinding {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Problem> {
-        let OfIteration(project, feature, iteration) = OfIteration::from_request_parts(parts, app).await?;
-        let names = names(parts).await?;
-        let finding = named(&names, "finding")?;
-        let is_name =
-            |digits: &str| (3..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-        if !finding.strip_prefix('F').is_some_and(is_name) {
-            return Err(no_such("finding"));
+            async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+                let read: fn(&Names) -> Result<$name, Problem> = $read;
+                read(&names(parts).await?)
+            }
         }
-        Ok(Self(project, feature, iteration, finding.to_owned()))
-    }
+    )+};
 }
 
-/// The fingerprint of a dismissed finding, in the path.
-pub(crate) struct OfDismissal(pub(crate) ProjectId, pub(crate) FeatureId, pub(crate) Fingerprint);
-
-impl FromRequestParts<Shared> for OfDismissal {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
-        let names = names(parts).await?;
-        let fingerprint = Fingerprint::parse(named(&names, "fingerprint")?).ok_or_else(|| no_such("dismissal"))?;
-        Ok(Self(project(&names)?, feature(&names)?, fingerprint))
-    }
+in_path! {
+    /// The project in the path.
+    InProject(ProjectId) = |names| Ok(InProject(project(names)?));
+    /// The feature in the path.
+    OfFeature(ProjectId, FeatureId) = |names| Ok(OfFeature(project(names)?, feature(names)?));
+    /// The iteration in the path.
+    OfIteration(ProjectId, FeatureId, u32) = |names| {
+        let number = iteration(names)?;
+        Ok(OfIteration(project(names)?, feature(names)?, number))
+    };
+    /// The finding in the path.
+    OfFinding(ProjectId, FeatureId, u32, String) = |names| {
+        let number = iteration(names)?;
+        Ok(OfFinding(project(names)?, feature(names)?, number, finding(names)?))
+    };
+    /// The fingerprint of a dismissed finding, in the path.
+    OfDismissal(ProjectId, FeatureId, Fingerprint) = |names| {
+        let fingerprint = Fingerprint::parse(named(names, "fingerprint")?).ok_or_else(|| no_such("dismissal"))?;
+        Ok(OfDismissal(project(names)?, feature(names)?, fingerprint))
+    };
+    /// The stored review in the path.
+    OfReview(u64) = |names| number(named(names, "run")?).map(OfReview).ok_or_else(|| no_such("review"));
+    /// The job in the path.
+    OfJob(JobId) = |names| JobId::parse(named(names, "job")?).map(OfJob).ok_or_else(|| no_such("job"));
 }
 
 /// True when the request comes from a page that a person signed in to. A request with the token itself comes from a
@@ -213,124 +182,6 @@ impl FromRequestParts<Shared> for IsPerson {
     }
 }
 
-/// The stored review in the path.
-pub(crate) struct OfReview(pub(crate) u64);
-
-impl FromRequestParts<Shared> for OfReview {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
-        let names = names(parts).await?;
-        number(named(&names, "run")?).map(Self).ok_or_else(|| no_such("review"))
-    }
-}
-
-/// The job in the path.
-pub(crate) struct OfJob(pub(crate) JobId);
-
-impl FromRequestParts<Shared> for OfJob {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
-        let names = names(parts).await?;
-        JobId::parse(named(&names, "job")?).map(Self).ok_or_else(|| no_such("job"))
-    }
-}
-
-/// The job in the path, for the description.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "read by the description only")]
-pub(crate) struct JobPath {
-    /// The name of the job: `pull-12`, `post-5`, `work-3-login`.
-    #[param(max_length = 100, pattern = "^(pull|post|work)-[0-9]{1,18}(-[A-Za-z0-9_-]{1,64})?$")]
-    job: String,
-}
-
-/// The stored review in the path, for the description.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "read by the description only")]
-pub(crate) struct ReviewPath {
-    /// The number of the review.
-    #[param(maximum = 9_223_372_036_854_775_807_i64)]
-    run: u64,
-}
-
-/// The project in the path, for the description.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "read by the description only")]
-pub(crate) struct ProjectPath {
-    /// The number of the project.
-    #[param(maximum = 9_223_372_036_854_775_807_i64)]
-    project: u64,
-}
-
-/// The feature in the path, for the description.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "read by the description only")]
-pub(crate) struct FeaturePath {
-    /// The number of the project.
-    #[param(maximum = 9_223_372_036_854_775_807_i64)]
-    project: u64,
-    /// The name of the feature.
-    #[param(pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
-    feature: String,
-}
-
-/// The iteration in the path, for the description.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "read by the description only")]
-pub(crate) struct IterationPath {
-    /// The number of the project.
-    #[param(maximum = 9_223_372_036_854_775_807_i64)]
-    project: u64,
-    /// The name of the feature.
-    #[param(pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
-    feature: String,
-    /// The number of the iteration.
-    #[param(minimum = 1)]
-    iteration: u32,
-}
-
-/// The finding in the path, for the description.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "read by the description only")]
-pub(crate) struct FindingPath {
-    /// The number of the project.
-    #[param(maximum = 9_223_372_036_854_775_807_i64)]
-    project: u64,
-    /// The name of the feature.
-    #[param(pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
-    feature: String,
-    /// The number of the iteration.
-    #[param(minimum = 1)]
-    iteration: u32,
-    /// The number of the finding within its review.
-    #[param(pattern = "^F[0-9]{3,6}$", example = "F001")]
-    finding: String,
-}
-
-/// The fingerprint of a dismissed finding, in the path, for the description.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "read by the description only")]
-pub(crate) struct DismissalPath {
-    /// The number of the project.
-    #[param(maximum = 9_223_372_036_854_775_807_i64)]
-    project: u64,
-    /// The name of the feature.
-    #[param(pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
-    feature: String,
-    /// The key of the finding across reviews.
-    #[param(pattern = "^fp-[0-9a-f]{16}$", example = "fp-4d1b0c2f9a6e7385")]
-    fingerprint: String,
-}
-
 type Names = std::collections::HashMap<String, String>;
 
 async fn names(parts: &mut Parts) -> Result<Names, Problem> {
@@ -350,6 +201,20 @@ fn project(names: &Names) -> Result<ProjectId, Problem> {
 fn feature(names: &Names) -> Result<FeatureId, Problem> {
     FeatureId::parse(named(names, "feature")?)
         .map_err(|problem| Problem::new(Kind::NotFound, format!("no feature has this name: {problem}")))
+}
+
+fn iteration(names: &Names) -> Result<u32, Problem> {
+    let number = number(named(names, "iteration")?).and_then(|number| u32::try_from(number).ok());
+    // As the OpenAPI description says: a number with more bits identifies nothing.
+    let is_named = |number: &u32| *number > 0 && i32::try_from(*number).is_ok();
+    number.filter(is_named).ok_or_else(|| no_such("iteration"))
+}
+
+fn finding(names: &Names) -> Result<String, Problem> {
+    let finding = named(names, "finding")?;
+    let is_name = |digits: &str| (3..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_finding = finding.strip_prefix('F').is_some_and(is_name);
+    is_finding.then(|| finding.to_owned()).ok_or_else(|| no_such("finding"))
 }
 
 /// A number as people write it: no sign, no zeros before it.

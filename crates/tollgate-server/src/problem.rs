@@ -53,43 +53,31 @@ impl Kind {
     /// The HTTP status.
     #[must_use]
     pub fn status(self) -> StatusCode {
-        match self {
-            Self::BadRequest => StatusCode::BAD_REQUEST,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::Forbidden => StatusCode::FORBIDDEN,
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::Conflict => StatusCode::CONFLICT,
-            Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Misdirected => StatusCode::MISDIRECTED_REQUEST,
-            Self::Unprocessable => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
-            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        }
+        self.described().0
     }
 
-    /// Its name in the type, and its title.
-    fn names(self) -> (&'static str, &'static str) {
+    /// Its status, its name in the type, and its title.
+    fn described(self) -> (StatusCode, &'static str, &'static str) {
         match self {
-            Self::BadRequest => ("bad-request", "Bad request"),
-            Self::Unauthorized => ("unauthorized", "Not signed in"),
-            Self::Forbidden => ("forbidden", "Not allowed"),
-            Self::NotFound => ("not-found", "Not found"),
-            Self::MethodNotAllowed => ("method-not-allowed", "Method not allowed"),
-            Self::RequestTimeout => ("request-timeout", "Request too slow"),
-            Self::Conflict => ("conflict", "Not possible now"),
-            Self::PreconditionFailed => ("precondition-failed", "Changed in the meantime"),
-            Self::TooLarge => ("too-large", "Too large"),
-            Self::UnsupportedMediaType => ("unsupported-media-type", "Unsupported media type"),
-            Self::Misdirected => ("misdirected", "Wrong server"),
-            Self::Unprocessable => ("unprocessable", "Not valid"),
-            Self::TooManyRequests => ("too-many-requests", "Too many requests"),
-            Self::Internal => ("internal", "Internal error"),
-            Self::Unavailable => ("unavailable", "Not available"),
+            Self::BadRequest => (StatusCode::BAD_REQUEST, "bad-request", "Bad request"),
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "unauthorized", "Not signed in"),
+            Self::Forbidden => (StatusCode::FORBIDDEN, "forbidden", "Not allowed"),
+            Self::NotFound => (StatusCode::NOT_FOUND, "not-found", "Not found"),
+            Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "Method not allowed"),
+            Self::RequestTimeout => (StatusCode::REQUEST_TIMEOUT, "request-timeout", "Request too slow"),
+            Self::Conflict => (StatusCode::CONFLICT, "conflict", "Not possible now"),
+            Self::PreconditionFailed => {
+                (StatusCode::PRECONDITION_FAILED, "precondition-failed", "Changed in the meantime")
+            }
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too-large", "Too large"),
+            Self::UnsupportedMediaType => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type")
+            }
+            Self::Misdirected => (StatusCode::MISDIRECTED_REQUEST, "misdirected", "Wrong server"),
+            Self::Unprocessable => (StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", "Not valid"),
+            Self::TooManyRequests => (StatusCode::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests"),
+            Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
+            Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Not available"),
         }
     }
 }
@@ -169,7 +157,7 @@ impl Problem {
 
     /// Title, message and hint, for people.
     pub(crate) fn in_words(&self) -> (&'static str, String, Option<String>) {
-        (self.kind.names().1, self.detail.clone(), self.hint.clone())
+        (self.kind.described().2, self.detail.clone(), self.hint.clone())
     }
 
     /// The kind.
@@ -181,11 +169,11 @@ impl Problem {
     /// The document.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        let (name, title) = self.kind.names();
+        let (status, name, title) = self.kind.described();
         let document = Document {
             kind: format!("urn:tollgate:problem:{name}"),
             title,
-            status: self.kind.status().as_u16(),
+            status: status.as_u16(),
             detail: &self.detail,
             hint: self.hint.as_deref(),
             success: self.says_no_success.then_some(false),

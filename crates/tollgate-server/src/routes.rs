@@ -7,6 +7,7 @@ use utoipa_axum::routes;
 
 use crate::app::Shared;
 use crate::policy::Policy;
+use crate::routes::describe::tagged;
 
 pub(crate) mod acts;
 pub(crate) mod auth;
@@ -44,30 +45,31 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 
 /// The routes by policy.
 fn groups() -> [(Policy, OpenApiRouter<Shared>); 7] {
+    let health = OpenApiRouter::new().routes(routes!(health::alive)).routes(routes!(health::ready));
     [
         (Policy::TOKEN, resources()),
-        (Policy::OPEN, OpenApiRouter::new().routes(routes!(health::alive)).routes(routes!(health::ready))),
-        (Policy::SIGN_IN, OpenApiRouter::new().routes(routes!(auth::login))),
-        (Policy::EVENTS, OpenApiRouter::new().routes(routes!(events::events))),
-        (Policy::SIGNATURE, OpenApiRouter::new().routes(routes!(webhook::github))),
-        (Policy::SLOW, OpenApiRouter::new().routes(routes!(setup::test_agent))),
-        (Policy::REVIEW, OpenApiRouter::new().routes(routes!(review::generate))),
+        (Policy::OPEN, tagged("server", health)),
+        (Policy::SIGN_IN, tagged("auth", OpenApiRouter::new().routes(routes!(auth::login)))),
+        (Policy::EVENTS, tagged("events", OpenApiRouter::new().routes(routes!(events::events)))),
+        (Policy::SIGNATURE, tagged("github", OpenApiRouter::new().routes(routes!(webhook::github)))),
+        (Policy::SLOW, tagged("settings", OpenApiRouter::new().routes(routes!(setup::test_agent)))),
+        (Policy::REVIEW, tagged("review", OpenApiRouter::new().routes(routes!(review::generate)))),
     ]
 }
 
 fn resources() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(health::metrics))
-        .routes(routes!(describe::openapi_json))
-        .routes(routes!(auth::logout))
-        .routes(routes!(auth::rotate))
-        .routes(routes!(events::ticket))
+    let server = OpenApiRouter::new().routes(routes!(health::metrics)).routes(routes!(describe::openapi_json));
+    let auth = OpenApiRouter::new().routes(routes!(auth::logout)).routes(routes!(auth::rotate));
+    let projects = OpenApiRouter::new()
         .routes(routes!(projects::list, projects::add))
         .routes(routes!(projects::show, projects::remove))
+        .routes(routes!(setup::load_demo, setup::remove_demo));
+    let features = OpenApiRouter::new()
         .routes(routes!(features::list, features::add))
         .routes(routes!(features::show, features::edit, features::remove))
         .routes(routes!(criteria::read))
-        .merge(acts::router())
+        .merge(acts::router());
+    let iterations = OpenApiRouter::new()
         .routes(routes!(iterations::list))
         .routes(routes!(iterations::show))
         .routes(routes!(iterations::diff))
@@ -82,21 +84,29 @@ fn resources() -> OpenApiRouter<Shared> {
         .routes(routes!(record::dismiss))
         .routes(routes!(record::confirm))
         .routes(routes!(record::reject))
-        .routes(routes!(record::withdraw))
+        .routes(routes!(record::withdraw));
+    let reviews = OpenApiRouter::new()
         .routes(routes!(reviews::list))
         .routes(routes!(reviews::show))
         .routes(routes!(reviews::export))
-        .routes(routes!(trends::show))
+        .routes(routes!(trends::show));
+    let settings = OpenApiRouter::new()
         .routes(routes!(settings::show))
         .routes(routes!(settings::prompts, settings::set_prompts))
         .routes(routes!(settings::project_prompts, settings::set_project_prompts))
         .routes(routes!(settings::agents))
         .routes(routes!(setup::preview))
-        .routes(routes!(setup::check_prompts))
-        .routes(routes!(setup::load_demo, setup::remove_demo))
-        .routes(routes!(github::show))
-        .routes(routes!(github::begin))
-        .routes(routes!(jobs::list))
-        .routes(routes!(jobs::retry))
-        .routes(routes!(jobs::cancel))
+        .routes(routes!(setup::check_prompts));
+    let jobs =
+        OpenApiRouter::new().routes(routes!(jobs::list)).routes(routes!(jobs::retry)).routes(routes!(jobs::cancel));
+    tagged("server", server)
+        .merge(tagged("auth", auth))
+        .merge(tagged("events", OpenApiRouter::new().routes(routes!(events::ticket))))
+        .merge(tagged("projects", projects))
+        .merge(tagged("features", features))
+        .merge(tagged("iterations", iterations))
+        .merge(tagged("reviews", reviews))
+        .merge(tagged("settings", settings))
+        .merge(tagged("github", OpenApiRouter::new().routes(routes!(github::show)).routes(routes!(github::begin))))
+        .merge(tagged("jobs", jobs))
 }

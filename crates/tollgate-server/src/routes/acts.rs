@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{ProjectId, Shared};
-use crate::extract::{Body, FeaturePath, OfFeature, Optional};
+use crate::extract::{Body, OfFeature, Optional};
 use crate::problem::{self, Kind, Problem};
 use crate::routes::features::{check_text, whole};
 use crate::view::FeatureBody;
@@ -118,8 +118,6 @@ macro_rules! acts {
                 post,
                 path = $path,
                 operation_id = $operation,
-                tag = "features",
-                params(FeaturePath),
                 $(request_body = $schema,)?
                 responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
             )]

@@ -29,7 +29,6 @@ pub(crate) struct Login {
     post,
     path = "/api/auth/login",
     operation_id = "login",
-    tag = "auth",
     request_body = Login,
     responses(
         (status = 204, description = "Signed in.",
@@ -77,7 +76,6 @@ fn fresh_cookie(app: &App, headers: &HeaderMap) -> Result<HeaderValue, Problem> 
     post,
     path = "/api/auth/logout",
     operation_id = "logout",
-    tag = "auth",
     responses((status = 204, description = "Signed out."))
 )]
 pub(crate) async fn logout(State(app): State<Shared>) -> Result<Response, Problem> {
@@ -92,7 +90,6 @@ pub(crate) async fn logout(State(app): State<Shared>) -> Result<Response, Proble
     post,
     path = "/api/auth/rotate",
     operation_id = "rotateToken",
-    tag = "auth",
     responses(
         (status = 204, description = "There is another token.",
          headers(("set-cookie" = String, description = "A cookie, good for 30 days.")))

@@ -48,7 +48,6 @@ pub(crate) struct CriterionText {
     post,
     path = "/api/criteria",
     operation_id = "readCriteria",
-    tag = "features",
     request_body = Texts,
     responses((status = 200, description = "The criteria.", body = Criteria))
 )]

@@ -4,14 +4,16 @@ use axum::Extension;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{Components, ContentBuilder, OpenApi, Ref, RefOr, Required, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::Shared;
 use crate::policy::{Access, Policy};
 use crate::problem;
+use crate::view::request::FEATURE_ID;
 
 /// The head of the description.
 #[derive(utoipa::OpenApi)]
@@ -60,18 +62,63 @@ pub(crate) fn with_credentials(mut router: OpenApiRouter<Shared>) -> OpenApiRout
     router
 }
 
-/// Adds the errors that all routes with a policy have in common.
+/// Adds the path parameters, and the errors that all routes with a policy have in common.
 pub(crate) fn with_errors(mut router: OpenApiRouter<Shared>, policy: Policy) -> OpenApiRouter<Shared> {
+    each_operation(&mut router, |path, operation, is_change| {
+        let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let mut parameters: Vec<_> = names.filter_map(path_parameter).map(RefOr::from).collect();
+        parameters.extend(operation.parameters.take().unwrap_or_default());
+        operation.parameters = Some(parameters).filter(|parameters| !parameters.is_empty());
+        add_errors(operation, path, policy.access, is_change);
+    });
+    router
+}
+
+/// Marks all routes of a kind of resource with its tag.
+pub(crate) fn tagged(tag: &str, mut router: OpenApiRouter<Shared>) -> OpenApiRouter<Shared> {
+    each_operation(&mut router, |_, operation, _| operation.tags = Some(vec![tag.to_owned()]));
+    router
+}
+
+/// Calls a function with the path of each operation, the operation, and whether it changes anything.
+fn each_operation(router: &mut OpenApiRouter<Shared>, mut with: impl FnMut(&str, &mut Operation, bool)) {
     for (path, item) in &mut router.get_openapi_mut().paths.paths {
         let changes = [&mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
         let changes = changes.into_iter().map(|operation| (operation, true));
         for (operation, is_change) in [(&mut item.get, false)].into_iter().chain(changes) {
             if let Some(operation) = operation {
-                add_errors(operation, path, policy.access, is_change);
+                with(path, operation, is_change);
             }
         }
     }
-    router
+}
+
+/// The description of a path parameter, as `extract` reads it.
+fn path_parameter(name: &str) -> Option<Parameter> {
+    let text = |pattern: &str| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
+    let number = |format, least: i64| {
+        let format = SchemaFormat::KnownFormat(format);
+        ObjectBuilder::new().schema_type(Type::Integer).format(Some(format)).minimum(Some(least))
+    };
+    let row = || number(KnownFormat::Int64, 0).maximum(Some(i64::MAX));
+    let (description, schema, example) = match name {
+        "project" => ("The number of the project.", row(), None),
+        "feature" => ("The name of the feature.", text(FEATURE_ID), None),
+        "iteration" => ("The number of the iteration.", number(KnownFormat::Int32, 1), None),
+        "finding" => ("The number of the finding within its review.", text("^F[0-9]{3,6}$"), Some("F001")),
+        "fingerprint" => {
+            ("The key of the finding across reviews.", text("^fp-[0-9a-f]{16}$"), Some("fp-4d1b0c2f9a6e7385"))
+        }
+        "run" => ("The number of the review.", row(), None),
+        "job" => {
+            let schema = text("^(pull|post|work)-[0-9]{1,18}(-[A-Za-z0-9_-]{1,64})?$").max_length(Some(100));
+            ("The name of the job: `pull-12`, `post-5`, `work-3-login`.", schema, None)
+        }
+        _ => return None,
+    };
+    let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path).required(Required::True);
+    let parameter = parameter.description(Some(description)).schema(Some(schema));
+    Some(parameter.example(example.map(Into::into)).build())
 }
 
 fn add_errors(operation: &mut Operation, path: &str, access: Access, is_change: bool) {
@@ -107,7 +154,6 @@ fn problem(description: &str) -> RefOr<utoipa::openapi::Response> {
     get,
     path = "/api/openapi.json",
     operation_id = "describeApi",
-    tag = "server",
     responses((status = 200, description = "OpenAPI 3.1.", body = serde_json::Value))
 )]
 pub(crate) async fn openapi_json(Extension(document): Extension<ApiDocument>) -> Response {

@@ -53,7 +53,6 @@ pub(crate) struct Wanted {
     get,
     path = "/api/events",
     operation_id = "listen",
-    tag = "events",
     params(
         Wanted,
         ("last-event-id" = Option<u64>, Header,
@@ -111,7 +110,6 @@ pub(crate) struct Ticket {
     post,
     path = "/api/events/ticket",
     operation_id = "getTicket",
-    tag = "events",
     responses((status = 200, description = "The ticket.", body = Ticket))
 )]
 pub(crate) async fn ticket(State(app): State<Shared>) -> Result<Json<Ticket>, Problem> {

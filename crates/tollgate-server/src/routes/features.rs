@@ -13,7 +13,7 @@ use tollgate_engine::store::board::CardFilter;
 use utoipa::IntoParams;
 
 use crate::app::{ProjectId, Shared};
-use crate::extract::{Body, FeaturePath, InProject, OfFeature, ProjectPath, Query};
+use crate::extract::{Body, InProject, OfFeature, Query};
 use crate::problem::{self, Kind, Problem};
 use crate::routes::acts::BY;
 use crate::view::request::{FeatureEdit, NewFeature};
@@ -93,8 +93,7 @@ impl FeatureQuery {
     get,
     path = "/api/projects/{project}/features",
     operation_id = "listFeatures",
-    tag = "features",
-    params(ProjectPath, FeatureQuery),
+    params(FeatureQuery),
     responses((status = 200, description = "The features.", body = Features))
 )]
 pub(crate) async fn list(
@@ -125,8 +124,6 @@ fn read_page(board: &Board, project: ProjectId, filter: CardFilter) -> Result<Fe
     post,
     path = "/api/projects/{project}/features",
     operation_id = "addFeature",
-    tag = "features",
-    params(ProjectPath),
     request_body = NewFeature,
     responses(
         (status = 201, description = "Added.", body = FeatureBody,
@@ -160,8 +157,6 @@ pub(crate) async fn add(
     get,
     path = "/api/projects/{project}/features/{feature}",
     operation_id = "showFeature",
-    tag = "features",
-    params(FeaturePath),
     responses((status = 200, description = "The feature.", body = FeatureBody, headers(("etag" = String))))
 )]
 pub(crate) async fn show(State(app): State<Shared>, OfFeature(project, id): OfFeature) -> Result<Response, Problem> {
@@ -173,9 +168,7 @@ pub(crate) async fn show(State(app): State<Shared>, OfFeature(project, id): OfFe
     patch,
     path = "/api/projects/{project}/features/{feature}",
     operation_id = "editFeature",
-    tag = "features",
     params(
-        FeaturePath,
         ("if-match" = Option<String>, Header, description = "The `ETag` of the feature as the client knows it.",
          nullable = false, pattern = r#"^(\*|[0-9]{1,18}|"[0-9]{1,18}")$"#)
     ),
@@ -206,8 +199,6 @@ pub(crate) async fn edit(
     delete,
     path = "/api/projects/{project}/features/{feature}",
     operation_id = "removeFeature",
-    tag = "features",
-    params(FeaturePath),
     responses((status = 204, description = "Removed."))
 )]
 pub(crate) async fn remove(

@@ -41,7 +41,6 @@ pub(crate) struct AppBody {
     get,
     path = "/api/github",
     operation_id = "showGithub",
-    tag = "github",
     responses((status = 200, description = "How it stands.", body = AppBody))
 )]
 pub(crate) async fn show(State(app): State<Shared>) -> Result<Json<AppBody>, Problem> {
@@ -92,7 +91,6 @@ pub(crate) struct SetupBody {
     post,
     path = "/api/github/setup",
     operation_id = "beginGithubSetup",
-    tag = "github",
     request_body = NewSetup,
     responses((status = 201, description = "A page leads on.", body = SetupBody, headers(("location" = String))))
 )]

@@ -28,7 +28,6 @@ pub(crate) struct Well {
     get,
     path = "/healthz",
     operation_id = "isAlive",
-    tag = "server",
     responses((status = 200, description = "It lives.", body = Well))
 )]
 pub(crate) async fn alive() -> Json<Well> {
@@ -40,7 +39,6 @@ pub(crate) async fn alive() -> Json<Well> {
     get,
     path = "/readyz",
     operation_id = "isReady",
-    tag = "server",
     responses(
         (status = 200, description = "It works.", body = Well)
     )
@@ -65,7 +63,6 @@ pub(crate) async fn ready(State(app): State<Shared>) -> Result<Json<Well>, Probl
     get,
     path = "/metrics",
     operation_id = "showMetrics",
-    tag = "server",
     responses((status = 200, description = "The figures.", body = String, content_type = "text/plain"))
 )]
 pub(crate) async fn metrics(

@@ -10,7 +10,7 @@ use tollgate_engine::board::{Board, Refused};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::app::{ProjectId, Shared};
-use crate::extract::{FeaturePath, IterationPath, OfFeature, OfIteration, Query};
+use crate::extract::{OfFeature, OfIteration, Query};
 use crate::problem::{Kind, Problem};
 use crate::view::record::HistoryEntry;
 use crate::view::request::DiffPart;
@@ -26,8 +26,6 @@ const RUNNING: HeaderName = HeaderName::from_static("tollgate-running");
     get,
     path = "/api/projects/{project}/features/{feature}/iterations",
     operation_id = "listIterations",
-    tag = "iterations",
-    params(FeaturePath),
     responses((status = 200, description = "The reviews.", body = Iterations))
 )]
 pub(crate) async fn list(
@@ -43,8 +41,6 @@ pub(crate) async fn list(
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}",
     operation_id = "showIteration",
-    tag = "iterations",
-    params(IterationPath),
     responses((status = 200, description = "The review.", body = IterationBody))
 )]
 pub(crate) async fn show(
@@ -75,8 +71,7 @@ pub(crate) struct DiffPartQuery {
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/diff",
     operation_id = "showDiff",
-    tag = "iterations",
-    params(IterationPath, DiffPartQuery),
+    params(DiffPartQuery),
     responses((status = 200, description = "A unified diff.", body = String, content_type = "text/x-diff"))
 )]
 pub(crate) async fn diff(
@@ -93,8 +88,6 @@ pub(crate) async fn diff(
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/review",
     operation_id = "showReview",
-    tag = "iterations",
-    params(IterationPath),
     responses(
         (status = 200, description = "What `code-review-iteration-N.md` holds.", body = String,
          content_type = "text/markdown")
@@ -123,8 +116,7 @@ pub(crate) struct From {
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/output",
     operation_id = "showOutput",
-    tag = "iterations",
-    params(IterationPath, From),
+    params(From),
     responses((status = 200, description = "The text.", body = String, content_type = "text/plain", headers(
         ("tollgate-next-offset" = u64, description = "The offset after this text."),
         ("tollgate-running" = bool, description = "True while the agent may write more.")
@@ -158,8 +150,6 @@ pub(crate) struct History {
     get,
     path = "/api/projects/{project}/features/{feature}/history",
     operation_id = "showHistory",
-    tag = "iterations",
-    params(FeaturePath),
     responses((status = 200, description = "The history.", body = History))
 )]
 pub(crate) async fn history(

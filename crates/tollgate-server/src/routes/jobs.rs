@@ -10,7 +10,7 @@ use tollgate_engine::store::jobs::{Job, JobQuery, JobRefused, JobState};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::app::Shared;
-use crate::extract::{JobPath, OfJob, Query};
+use crate::extract::{OfJob, Query};
 use crate::problem::{Kind, Problem};
 use crate::routes::acts::BY;
 use crate::routes::reviews::text;
@@ -128,7 +128,6 @@ impl From<Job> for JobBody {
     get,
     path = "/api/jobs",
     operation_id = "listJobs",
-    tag = "jobs",
     params(JobFilter),
     responses((status = 200, description = "The jobs.", body = JobsBody))
 )]
@@ -148,8 +147,6 @@ pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<JobFilte
     post,
     path = "/api/jobs/{job}/retry",
     operation_id = "retryJob",
-    tag = "jobs",
-    params(JobPath),
     responses((status = 204, description = "Queued again."))
 )]
 pub(crate) async fn retry(State(app): State<Shared>, OfJob(id): OfJob) -> Result<StatusCode, Problem> {
@@ -162,8 +159,6 @@ pub(crate) async fn retry(State(app): State<Shared>, OfJob(id): OfJob) -> Result
     post,
     path = "/api/jobs/{job}/cancel",
     operation_id = "cancelJob",
-    tag = "jobs",
-    params(JobPath),
     responses((status = 204, description = "Cancelled."))
 )]
 pub(crate) async fn cancel(State(app): State<Shared>, OfJob(id): OfJob) -> Result<StatusCode, Problem> {

@@ -10,7 +10,7 @@ use tollgate_engine::board::{Board, Refused};
 use tollgate_engine::failure::Failure;
 
 use crate::app::Shared;
-use crate::extract::{Body, InProject, ProjectPath};
+use crate::extract::{Body, InProject};
 use crate::problem::{self, Kind, Problem};
 use crate::routes::features::check_text;
 use crate::view::request::NewProject;
@@ -21,7 +21,6 @@ use crate::view::{ProjectBody, Projects};
     get,
     path = "/api/projects",
     operation_id = "listProjects",
-    tag = "projects",
     responses((status = 200, description = "The projects.", body = Projects))
 )]
 pub(crate) async fn list(State(app): State<Shared>) -> Result<Json<Projects>, Problem> {
@@ -38,7 +37,6 @@ pub(crate) async fn list(State(app): State<Shared>) -> Result<Json<Projects>, Pr
     post,
     path = "/api/projects",
     operation_id = "addProject",
-    tag = "projects",
     request_body = NewProject,
     responses(
         (status = 201, description = "Added.", body = ProjectBody, headers(("location" = String)))
@@ -71,8 +69,6 @@ fn add_to(board: &Board, new: NewProject) -> Result<ProjectBody, Problem> {
     get,
     path = "/api/projects/{project}",
     operation_id = "showProject",
-    tag = "projects",
-    params(ProjectPath),
     responses(
         (status = 200, description = "The project.", body = ProjectBody)
     )
@@ -87,8 +83,6 @@ pub(crate) async fn show(State(app): State<Shared>, InProject(id): InProject) ->
     delete,
     path = "/api/projects/{project}",
     operation_id = "removeProject",
-    tag = "projects",
-    params(ProjectPath),
     responses(
         (status = 204, description = "Removed.")
     )

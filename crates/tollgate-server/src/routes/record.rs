@@ -11,10 +11,7 @@ use tollgate_engine::reviewer::recording::RecordedExchange;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::app::Shared;
-use crate::extract::{
-    Body, DismissalPath, FindingPath, InProject, IsPerson, IterationPath, OfDismissal, OfFinding, OfIteration,
-    Optional, ProjectPath, Query,
-};
+use crate::extract::{Body, InProject, IsPerson, OfDismissal, OfFinding, OfIteration, Optional, Query};
 use crate::problem::{self, Kind, Problem};
 use crate::routes::acts::check_said;
 use crate::routes::export::ExportFormat;
@@ -238,8 +235,6 @@ pub(crate) struct One {
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/audit",
     operation_id = "showAudit",
-    tag = "iterations",
-    params(IterationPath),
     responses((status = 200, description = "The audit.", body = AuditBody))
 )]
 pub(crate) async fn audit(
@@ -254,8 +249,6 @@ pub(crate) async fn audit(
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/coverage",
     operation_id = "showCoverage",
-    tag = "iterations",
-    params(IterationPath),
     responses((status = 200, description = "The coverage.", body = LookedBody))
 )]
 pub(crate) async fn coverage(
@@ -274,8 +267,7 @@ pub(crate) async fn coverage(
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/export",
     operation_id = "exportReview",
-    tag = "iterations",
-    params(IterationPath, FormatQuery),
+    params(FormatQuery),
     responses(
         (status = 200, description = "The file.", content(
             (String = "text/markdown"), (String = "application/json"), (String = "application/sarif+json"),
@@ -302,8 +294,7 @@ pub(crate) async fn export(
     get,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/prompt",
     operation_id = "showTask",
-    tag = "iterations",
-    params(IterationPath, One),
+    params(One),
     responses((status = 200, description = "The task.", body = String, content_type = "text/plain"))
 )]
 pub(crate) async fn prompt(
@@ -320,8 +311,6 @@ pub(crate) async fn prompt(
     get,
     path = "/api/projects/{project}/dismissals",
     operation_id = "listDismissals",
-    tag = "iterations",
-    params(ProjectPath),
     responses((status = 200, description = "The dismissals.", body = Dismissals))
 )]
 pub(crate) async fn dismissals(
@@ -338,8 +327,6 @@ pub(crate) async fn dismissals(
     post,
     path = "/api/projects/{project}/features/{feature}/iterations/{iteration}/findings/{finding}/dismiss",
     operation_id = "dismissFinding",
-    tag = "iterations",
-    params(FindingPath),
     request_body = Dismiss,
     responses((status = 200, description = "The dismissal.", body = DismissalBody))
 )]
@@ -365,8 +352,6 @@ pub(crate) async fn dismiss(
     post,
     path = "/api/projects/{project}/features/{feature}/dismissals/{fingerprint}/confirm",
     operation_id = "confirmDismissal",
-    tag = "iterations",
-    params(DismissalPath),
     request_body = Option<Settle>,
     responses((status = 200, description = "The dismissal.", body = DismissalBody))
 )]
@@ -387,8 +372,6 @@ pub(crate) async fn confirm(
     post,
     path = "/api/projects/{project}/features/{feature}/dismissals/{fingerprint}/reject",
     operation_id = "rejectDismissal",
-    tag = "iterations",
-    params(DismissalPath),
     request_body = Option<Settle>,
     responses((status = 204, description = "Rejected."))
 )]
@@ -409,8 +392,6 @@ pub(crate) async fn reject(
     delete,
     path = "/api/projects/{project}/features/{feature}/dismissals/{fingerprint}",
     operation_id = "withdrawDismissal",
-    tag = "iterations",
-    params(DismissalPath),
     responses((status = 204, description = "Withdrawn."))
 )]
 pub(crate) async fn withdraw(

@@ -81,7 +81,6 @@ pub(crate) struct Ended {
     post,
     path = "/api/code-review/generate-review",
     operation_id = "generateReview",
-    tag = "review",
     params(Wait),
     request_body = Generate,
     responses(

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use crate::app::Shared;
 use crate::day::Day;
-use crate::extract::{OfReview, Query, ReviewPath};
+use crate::extract::{OfReview, Query};
 use crate::problem::{Kind, Problem};
 use crate::routes::export::ExportFormat;
 use crate::view::review::{ReviewPage, ReviewsBody, WholeReviewBody};
@@ -141,7 +141,6 @@ fn to_run(name: &str, number: u64) -> Result<i64, Problem> {
     get,
     path = "/api/reviews",
     operation_id = "listReviews",
-    tag = "reviews",
     params(ReviewQuery),
     responses((status = 200, description = "The reviews.", body = ReviewsBody))
 )]
@@ -158,8 +157,6 @@ pub(crate) async fn list(
     get,
     path = "/api/reviews/{run}",
     operation_id = "showStoredReview",
-    tag = "reviews",
-    params(ReviewPath),
     responses((status = 200, description = "The review.", body = WholeReviewBody))
 )]
 pub(crate) async fn show(State(app): State<Shared>, OfReview(run): OfReview) -> Result<Json<WholeReviewBody>, Problem> {
@@ -195,8 +192,7 @@ pub(crate) struct As {
     get,
     path = "/api/reviews/{run}/export",
     operation_id = "exportStoredReview",
-    tag = "reviews",
-    params(ReviewPath, As),
+    params(As),
     responses((status = 200, description = "The review, in the form that was asked for.", content(
         (serde_json::Value = "application/json"), (String = "text/markdown"),
         (serde_json::Value = "application/sarif+json"),

@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::agents::Agent;
 use crate::app::{ProjectId, Shared};
-use crate::extract::{Body, InProject, ProjectPath};
+use crate::extract::{Body, InProject};
 use crate::problem::{Kind, Problem};
 use crate::routes::features::{check_text, revision};
 use crate::view::prompt::{MAX_CHARS, Prompt, Prompts, PromptsBody};
@@ -46,7 +46,6 @@ pub(crate) struct SettingsBody {
     get,
     path = "/api/settings",
     operation_id = "showSettings",
-    tag = "settings",
     responses((status = 200, description = "The settings.", body = SettingsBody))
 )]
 pub(crate) async fn show(State(app): State<Shared>) -> Json<SettingsBody> {
@@ -70,7 +69,6 @@ pub(crate) async fn show(State(app): State<Shared>) -> Json<SettingsBody> {
     get,
     path = "/api/settings/prompts",
     operation_id = "showPrompts",
-    tag = "settings",
     responses((status = 200, description = "The prompts.", body = PromptsBody, headers(("etag" = String))))
 )]
 pub(crate) async fn prompts(State(app): State<Shared>) -> Result<Response, Problem> {
@@ -82,7 +80,6 @@ pub(crate) async fn prompts(State(app): State<Shared>) -> Result<Response, Probl
     put,
     path = "/api/settings/prompts",
     operation_id = "setPrompts",
-    tag = "settings",
     params(IfMatch),
     request_body = Prompts,
     responses(
@@ -104,8 +101,6 @@ pub(crate) async fn set_prompts(
     get,
     path = "/api/projects/{project}/settings/prompts",
     operation_id = "showProjectPrompts",
-    tag = "settings",
-    params(ProjectPath),
     responses((status = 200, description = "The prompts.", body = PromptsBody, headers(("etag" = String))))
 )]
 pub(crate) async fn project_prompts(State(app): State<Shared>, InProject(id): InProject) -> Result<Response, Problem> {
@@ -117,8 +112,7 @@ pub(crate) async fn project_prompts(State(app): State<Shared>, InProject(id): In
     put,
     path = "/api/projects/{project}/settings/prompts",
     operation_id = "setProjectPrompts",
-    tag = "settings",
-    params(ProjectPath, IfMatch),
+    params(IfMatch),
     request_body = Prompts,
     responses(
         (status = 200, description = "The prompts as they are now.", body = PromptsBody, headers(("etag" = String))),
@@ -178,7 +172,6 @@ pub(crate) struct Agents {
     get,
     path = "/api/agents",
     operation_id = "listAgents",
-    tag = "settings",
     responses((status = 200, description = "The agents.", body = Agents))
 )]
 pub(crate) async fn agents(State(app): State<Shared>) -> Result<Json<Agents>, Problem> {

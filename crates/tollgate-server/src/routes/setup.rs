@@ -23,7 +23,6 @@ use crate::view::prompt::Prompts;
     post,
     path = "/api/settings/prompts/preview",
     operation_id = "previewPrompts",
-    tag = "settings",
     request_body = PreviewRequest,
     responses(
         (status = 200, description = "The request.", body = Preview),
@@ -100,7 +99,6 @@ pub(crate) struct Remark {
     post,
     path = "/api/settings/prompts/check",
     operation_id = "checkPrompts",
-    tag = "settings",
     request_body = Draft,
     responses((status = 200, description = "Errors and warnings.", body = Checked))
 )]
@@ -133,7 +131,6 @@ pub(crate) struct Test {
     post,
     path = "/api/agents/{name}/test",
     operation_id = "testAgent",
-    tag = "settings",
     params(("name" = String, Path, description = "The name of the agent.", pattern = "^[A-Za-z0-9._-]{1,64}$")),
     request_body = Option<Test>,
     responses((status = 200, description = "The result.", body = Tried))
@@ -166,7 +163,6 @@ pub(crate) struct Demo {
     post,
     path = "/api/demo",
     operation_id = "loadDemo",
-    tag = "projects",
     responses((status = 201, description = "Loaded and started.", body = Demo, headers(("location" = String))))
 )]
 pub(crate) async fn load_demo(State(app): State<Shared>) -> Result<Response, Problem> {
@@ -184,7 +180,6 @@ pub(crate) async fn load_demo(State(app): State<Shared>) -> Result<Response, Pro
     delete,
     path = "/api/demo",
     operation_id = "removeDemo",
-    tag = "projects",
     responses(
         (status = 204, description = "Removed."),
         (status = 404, description = "There is none.", body = crate::problem::Document,

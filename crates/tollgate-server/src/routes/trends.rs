@@ -86,7 +86,6 @@ pub(crate) fn today() -> Day {
     get,
     path = "/api/trends",
     operation_id = "showTrends",
-    tag = "reviews",
     params(Span),
     responses((status = 200, description = "The figures.", body = TrendsBody))
 )]

@@ -77,7 +77,6 @@ pub(crate) struct Taken {
     post,
     path = "/webhooks/github",
     operation_id = "takeDelivery",
-    tag = "github",
     params(Head),
     request_body(content = serde_json::Value, description = "What happened, as GitHub describes it."),
     responses(
