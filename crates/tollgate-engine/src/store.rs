@@ -222,6 +222,4 @@ fn number(value: impl TryInto<i64>) -> i64 {
 #[path = "../tests/it/place.rs"]
 mod place;
 #[cfg(test)]
-mod plans;
-#[cfg(test)]
 mod tests;

@@ -19,6 +19,8 @@ use super::place::{self, Place, again_on_a_server};
 use super::*;
 use crate::party::Party;
 
+mod plans;
+
 fn subject(branch: &str) -> Subject {
     let name = format!("branch {branch}");
     Subject { repository: "example.com/o/r".to_owned(), name, scope: "branch".to_owned() }

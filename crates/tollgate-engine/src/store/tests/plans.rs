@@ -6,11 +6,11 @@ use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::Gate;
 use tollgate_core::verdict::Verdict;
 
-use super::listed::{self, RunConditions};
-use super::place::Place;
-use super::search::Engine;
-use super::{Order, Origin, Range, ResultFilter, RunQuery, trend};
+use crate::store::listed::{self, RunConditions};
+use crate::store::place::Place;
+use crate::store::search::Engine;
 use crate::store::sql::{self, Connection, Value};
+use crate::store::{self, Order, Origin, Range, ResultFilter, RunQuery, trend};
 
 /// A statement with its parameters.
 pub(super) struct Statement {
@@ -123,11 +123,11 @@ SELECT run.id, 'F' || n, run.id || '-' || n, 'src/file-' || (n * run.id % 300) |
 
 /// A filled store, and a connection to it.
 fn filled(place: Place) -> (Place, Connection) {
-    let connection = super::open::open(&super::Location::parse(&place.address()).unwrap()).unwrap();
+    let connection = store::open::open(&store::Location::parse(&place.address()).unwrap()).unwrap();
     // An empty blob is written differently by each engine.
     let fill = if place.is_on_server() { FILL.to_owned() } else { FILL.replace("'{}', ''", "'{}', x''") };
     connection.execute_batch(&format!("BEGIN; {fill} COMMIT; BEGIN")).unwrap();
-    super::figures::fill_anew(&connection).unwrap();
+    store::figures::fill_anew(&connection).unwrap();
     connection.execute_batch("COMMIT").unwrap();
     (place, connection)
 }
