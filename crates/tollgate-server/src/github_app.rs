@@ -10,7 +10,6 @@ use tollgate_engine::store::pulls::FailingPull;
 /// The most failing pull requests that are listed.
 const MAX_FAILING: usize = 50;
 
-/// The state of the app.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct AppState {
     /// The app, once it is registered.

@@ -105,7 +105,6 @@ impl Names {
 /// The kind of a request, by method and route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestKind {
-    /// Reads.
     Read,
     /// Changes something.
     Change,

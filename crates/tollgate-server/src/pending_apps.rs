@@ -17,7 +17,6 @@ const VALID_FOR: Duration = Duration::from_secs(10 * 60);
 /// An app whose registration was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingApp {
-    /// The requested app.
     pub(crate) wish: AppRequest,
     /// The fate of an existing app: kept, or put aside.
     pub(crate) earlier: ExistingApp,
@@ -51,7 +50,6 @@ impl PendingApps {
         all.insert(name, (setup, now + VALID_FOR));
     }
 
-    /// The app of this name.
     pub(crate) fn get(&self, name: &str) -> Option<PendingApp> {
         self.lock().get(name).filter(|(_, until)| *until > Instant::now()).map(|(setup, _)| setup.clone())
     }

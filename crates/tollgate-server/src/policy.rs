@@ -20,7 +20,6 @@ pub(crate) enum Access {
 pub(crate) enum TimeLimit {
     /// That of an ordinary response.
     Answer,
-    /// That of a review.
     Review,
 }
 
@@ -46,7 +45,6 @@ impl Policy {
     pub(crate) const TOKEN: Self = Self { access: Access::Token, limit: TimeLimit::Answer, errors: ErrorForm::Problem };
     /// For health checks, assets and the return from GitHub.
     pub(crate) const OPEN: Self = Self { access: Access::Open, ..Self::TOKEN };
-    /// For signing in.
     pub(crate) const SIGN_IN: Self = Self { access: Access::SignIn, ..Self::TOKEN };
     /// For the event stream.
     pub(crate) const EVENTS: Self = Self { access: Access::Events, ..Self::TOKEN };

@@ -13,7 +13,6 @@ use crate::policy::Policy;
 use crate::problem::{self, Problem};
 use crate::routes;
 
-/// All routes.
 pub(crate) fn router(app: &Shared, mcp: Option<Mcp>, connections: &Arc<Connections>) -> Router {
     let (api, document) = routes::api();
     let mcp = mcp.map_or_else(Router::new, |mcp| mcp::router(app, mcp));

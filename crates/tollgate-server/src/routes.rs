@@ -43,7 +43,6 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     describe::with_credentials(groups.fold(whole, OpenApiRouter::merge)).split_for_parts().1
 }
 
-/// The routes by policy.
 fn groups() -> [(Policy, OpenApiRouter<Shared>); 7] {
     let health = OpenApiRouter::new().routes(routes!(health::alive)).routes(routes!(health::ready));
     [

@@ -241,7 +241,6 @@ impl FeatureBody {
         }
     }
 
-    /// Reads a feature.
     pub(crate) fn read(board: &Board, project: i64, id: &FeatureId) -> Result<Self, Refused> {
         Ok(Self::new(board.feature(project, id)?, board.settings().pipeline.rounds))
     }

@@ -26,7 +26,6 @@ use crate::pipeline::{Reviewed, ReviewerRun, ReviewerStatement};
 
 /// The model of a review by rules only.
 const OFFLINE_MODEL: &str = "tollgate/offline";
-/// Its provider.
 const OFFLINE_PROVIDER: &str = "tollgate";
 /// The maximum number of remarks in a reason.
 const MAX_NAMED: usize = 5;
@@ -56,7 +55,6 @@ pub(super) struct Facts<'a> {
     pub(super) after_step: Option<&'a StepId>,
 }
 
-/// The result of the gate.
 #[derive(Debug)]
 pub(super) struct GateResult {
     /// The evaluated iteration.
@@ -263,7 +261,6 @@ fn covered(by: &Iteration, findings: &[Remark]) -> Vec<usize> {
     match_remarks(&by.findings, findings).into_iter().map(|(_, index)| index).collect()
 }
 
-/// An unmet criterion as a remark.
 fn unmet((criterion, met): &(Criterion, Met)) -> Option<Remark> {
     let Met::No { evidence } = met else { return None };
     Some(Remark {

@@ -58,7 +58,6 @@ pub struct Projects {
     elsewhere: HashSet<i64>,
 }
 
-/// A held project.
 struct HeldProject {
     _lock: Lock,
     _watcher: Watcher,

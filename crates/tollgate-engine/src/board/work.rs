@@ -32,7 +32,6 @@ pub(super) const RUNNER: &str = "tollgate";
 /// The delay before a transition that could not be stored is retried.
 const AGAIN_MS: u64 = 5_000;
 
-/// A job.
 pub(super) struct FeatureJob<'a> {
     board: &'a Board,
     claim: &'a Claim,
@@ -174,7 +173,6 @@ impl Feature {
     }
 }
 
-/// The branch of a feature.
 pub(super) fn branch(row: &FeatureRow) -> Result<Branch, Failure> {
     match &row.branch {
         Some(name) => Branch::parse(name).map_err(|error| failure::bad_branch(name, &error.to_string())),

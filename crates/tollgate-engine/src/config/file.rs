@@ -425,7 +425,6 @@ impl File {
     }
 }
 
-/// A value as TOML.
 fn inline(value: &toml::Value) -> String {
     value.to_string()
 }

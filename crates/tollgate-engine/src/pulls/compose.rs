@@ -143,7 +143,6 @@ impl ReevaluatedReview<'_> {
     }
 }
 
-/// The permalink to lines of a file at a commit.
 fn permalink(site: &str, repo: &Repo, commit: &Sha, file: &FilePath, lines: Option<LineRange>) -> String {
     let mut url = format!("{site}/{repo}/blob/{commit}/");
     for byte in file.as_str().bytes() {

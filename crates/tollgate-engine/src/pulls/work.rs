@@ -369,7 +369,6 @@ pub(super) fn fenced<T>(done: Fenced<T>) -> Result<T, JobError> {
     done?.map_err(|_| JobError::LeaseLost)
 }
 
-/// The outbox in the database.
 struct DatabaseOutbox<'a> {
     pulls: &'a Pulls,
     token: FencingToken,

@@ -9,7 +9,6 @@ use super::failure;
 /// The longest name of a folder, revision, branch or finding.
 const MAX_NAME: usize = 4096;
 
-/// Reads the arguments of a tool.
 pub(super) fn read<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, Failure> {
     serde_json::from_value(arguments).map_err(|error| failure::bad_arguments(tool, &error.to_string()))
 }

@@ -12,7 +12,6 @@ pub(super) fn input<T: JsonSchema>() -> Arc<JsonObject> {
     object::<T>(settings())
 }
 
-/// The output schema.
 pub(super) fn output<T: JsonSchema>() -> Arc<JsonObject> {
     object::<T>(settings().for_serialize())
 }

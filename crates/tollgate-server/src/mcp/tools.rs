@@ -44,7 +44,6 @@ pub(super) fn find(name: &str) -> Option<Entry> {
     all().into_iter().find(|entry| entry.name == name)
 }
 
-/// A tool.
 trait Tool {
     /// Its name in the protocol.
     const NAME: &'static str;
@@ -115,7 +114,6 @@ impl Entry {
         (self.describe)()
     }
 
-    /// Calls it.
     pub(super) fn call(&self, context: &ToolContext, arguments: Value, job: &Job<'_>) -> Answer {
         (self.call)(context, arguments, job).unwrap_or_else(Answer::from)
     }

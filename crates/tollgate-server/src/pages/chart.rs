@@ -26,7 +26,6 @@ use look::Pattern;
 pub(crate) struct Chart {
     /// Its name on the page; other names are made of it.
     pub(crate) id: &'static str,
-    /// Its title.
     pub(crate) title: &'static str,
     /// Its text alternative, one sentence.
     pub(crate) desc: String,

@@ -166,13 +166,11 @@ struct Listed {
     marks: Option<Marks>,
 }
 
-/// There are more files.
 struct MoreFiles {
     words: String,
     href: String,
 }
 
-/// One file.
 struct FileView {
     anchor: String,
     name: String,
@@ -181,7 +179,6 @@ struct FileView {
     status: &'static str,
     figures: Figures,
     marks: Option<Marks>,
-    /// Why it is folded, if it is.
     why_folded: Option<String>,
     notes: Vec<String>,
     /// Findings on no line of the diff.

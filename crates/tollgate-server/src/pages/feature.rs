@@ -164,7 +164,6 @@ fn no_review(number: u32) -> Problem {
 /// How much of the page is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum With {
-    /// All of it.
     Changes,
     /// All but the change, which is the most work.
     Rest,
@@ -298,7 +297,6 @@ pub(crate) async fn page(
     Ok(Page(FeaturePage { chrome, page }).into_response())
 }
 
-/// A part of it.
 pub(crate) async fn part(
     State(app): State<Shared>,
     OfFeature(project, id): OfFeature,

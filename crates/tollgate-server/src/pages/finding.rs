@@ -35,14 +35,12 @@ pub(crate) enum Mark {
     Dismissed {
         /// The person.
         by: String,
-        /// The reason.
         reason: String,
     },
     /// An agent proposed that it does not count; it counts until a person confirms that.
     Proposed {
         /// The agent.
         by: String,
-        /// The reason.
         reason: String,
     },
 }
@@ -91,7 +89,6 @@ pub(crate) struct Place {
     pub(crate) href: Option<String>,
 }
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FindingView {
     /// The `id` of its element; the same finding may stand twice on a page, so each place has its own. Empty for none.

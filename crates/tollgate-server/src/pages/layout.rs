@@ -20,7 +20,6 @@ pub(crate) enum Section {
     Reviews,
     /// Figures over time.
     Trends,
-    /// Settings.
     Settings,
     /// Nothing of it: signing in, problems.
     None,

@@ -59,7 +59,6 @@ impl Builder {
         self
     }
 
-    /// The markup.
     pub(crate) fn finish(self) -> Markup {
         Safe(self.0)
     }

@@ -54,7 +54,6 @@ pub(crate) async fn show(State(app): State<Shared>) -> Result<Json<AppBody>, Pro
     }))
 }
 
-/// The state of the app.
 pub(crate) async fn state(app: &Shared) -> Result<AppState, Problem> {
     let (organization, is_ready) = (app.organization.clone(), matches!(app.webhook.get(), WebhookState::Ready(_)));
     app.call(move |board| AppState::read(board, organization, is_ready)).await

@@ -472,7 +472,6 @@ impl<'a> ReportContext<'a> {
     }
 }
 
-/// Renders a review in one of the formats.
 pub(crate) fn render(context: &CliContext, review: &Review, shown: &ReportContext<'_>, format: ReportFormat) -> String {
     match format {
         ReportFormat::Pretty => {

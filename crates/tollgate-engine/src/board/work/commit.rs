@@ -21,7 +21,6 @@ use crate::store::board::{Field, LeaseAfter, NewIteration};
 /// The most bytes of a step's output that are kept for its review.
 const MAX_OUTPUT: usize = 1 << 20;
 
-/// The result of committing.
 enum CommitResult {
     Commit(String),
     Nothing,

@@ -28,7 +28,6 @@ const TELL_EVERY: Duration = Duration::from_millis(500);
 /// The backoff after a failed review, doubled each time.
 const AGAIN_MS: u64 = 2_000;
 
-/// The commits of a review.
 struct ReviewedCommits {
     repository: Repository,
     base: Sha,

@@ -54,7 +54,6 @@ pub(super) trait Credentials {
     }
 }
 
-/// A response.
 #[derive(Debug)]
 pub(super) struct HttpResponse {
     pub(super) status: u16,
@@ -169,7 +168,6 @@ async fn whole(mut response: Response) -> reqwest::Result<HttpResponse> {
     Ok(answer)
 }
 
-/// Decodes a response.
 pub(super) fn decode<T: DeserializeOwned>(request: &Request, answer: &HttpResponse) -> HostResult<T> {
     if answer.is_cut {
         return Err(error::too_long(request, MAX_ANSWER));

@@ -29,7 +29,6 @@ const MAX_HOLD_MS: u64 = 61 * 60_000;
 /// The rate limit class of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// A read.
     Read,
     /// A write without content.
     Change,

@@ -13,7 +13,6 @@ use super::error;
 use super::limits::Cost;
 use crate::forge::host::HostResult;
 
-/// One request.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) method: Method,
@@ -24,7 +23,6 @@ pub(super) struct Request {
     pub(super) repeat: Repeat,
 }
 
-/// The target of a request.
 #[derive(Debug, Clone)]
 pub(super) enum RequestTarget {
     /// A path of the REST API.

@@ -19,7 +19,6 @@ use crate::reviewer::prepared::PreparedReviewer;
 /// The largest number of calls to one reviewer.
 const MAX_CALLS: usize = 200;
 
-/// The inputs of the plans.
 pub(super) struct PlanInputs<'a> {
     pub(super) files: &'a [FileDiff],
     pub(super) analysis: &'a Analysis,

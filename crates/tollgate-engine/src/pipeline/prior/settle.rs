@@ -97,7 +97,6 @@ impl MappedPrior {
         })
     }
 
-    /// The withheld findings without a file.
     fn without_file(&self) -> impl Iterator<Item = (usize, &WithheldFinding)> {
         let is_one = |held: &WithheldFinding| {
             matches!(held.why, Withheld::Unverified(_)) && verify::is_about_whole_change(&held.finding)

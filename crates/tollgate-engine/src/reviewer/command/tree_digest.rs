@@ -22,7 +22,6 @@ enum Entry {
     Other(u32),
 }
 
-/// The limits of a digest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DigestLimits {
     pub(super) n_entries: usize,

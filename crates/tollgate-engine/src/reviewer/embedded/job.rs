@@ -16,7 +16,6 @@ use crate::failure::Failure;
 pub(super) struct Planned {
     /// Its index in the change.
     pub(super) index: usize,
-    /// Its grammar.
     pub(super) grammar: &'static str,
     /// The embedded rules that can match.
     pub(super) rules: Vec<RuleIndex>,

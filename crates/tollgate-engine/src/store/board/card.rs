@@ -338,7 +338,6 @@ impl Conditions {
         conditions
     }
 
-    /// Adds a condition with one value for its `?`.
     fn add(&mut self, condition: &str, value: Value) {
         self.values.push(value);
         self.sql.push_str(" AND ");

@@ -308,7 +308,6 @@ fn add_words(connection: &Connection, transition: &Transition) -> sql::Result<()
     }
 }
 
-/// A history entry.
 pub(super) struct HistoryEntry<'a> {
     pub(super) who: &'a str,
     pub(super) word: &'a str,

@@ -10,7 +10,6 @@ use crate::store::{Database, number};
 
 /// The first pause between two reviews of a pull request with models.
 const PAUSE_MS: u64 = 20_000;
-/// The longest pause.
 pub(super) const LONGEST_PAUSE_MS: u64 = 5 * 60_000;
 /// After so long without such a review the first pause applies again.
 const CALM_MS: u64 = 2 * LONGEST_PAUSE_MS;

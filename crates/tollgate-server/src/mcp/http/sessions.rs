@@ -16,7 +16,6 @@ const MAX_SESSIONS: usize = 64;
 /// How much longer a session is kept than the longest review, of which nothing may be heard until it ends.
 const LONGER: Duration = Duration::from_secs(5 * 60);
 
-/// The sessions.
 pub(super) struct Sessions {
     inner: LocalSessionManager,
     /// The one that was used least lately first.

@@ -75,10 +75,8 @@ impl Frame {
     }
 }
 
-/// A place on the board.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum BoardPlace {
-    /// A column.
     Column(Status),
     /// A lane of the gate's column.
     Gate(Lane),

@@ -69,7 +69,6 @@ struct LinePart {
     diff: String,
 }
 
-/// A fragment.
 #[derive(Template)]
 #[template(source = "{{ content }}", ext = "html")]
 struct Fragment {

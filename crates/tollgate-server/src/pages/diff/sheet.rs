@@ -95,7 +95,6 @@ enum Group {
     Lines(Vec<RowView>),
 }
 
-/// One row.
 struct RowView {
     left: Option<Cell>,
     right: Option<Cell>,

@@ -42,7 +42,6 @@ impl Moment {
     }
 }
 
-/// Coverage.
 pub(super) struct Coverage {
     pub(super) n_reviewed: usize,
     pub(super) n_skipped: usize,

@@ -13,7 +13,6 @@ pub(super) struct AuditView {
     pub(super) n_older: usize,
 }
 
-/// One try at it.
 pub(super) struct TryView {
     /// Which one, when there are several.
     pub(super) title: String,

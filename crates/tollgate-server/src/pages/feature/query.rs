@@ -33,10 +33,8 @@ pub(crate) struct Asked {
 /// Which reviews are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Which {
-    /// The last one.
     #[default]
     Last,
-    /// This one.
     One(u32),
     /// Two beside each other, the earlier one first.
     Two(u32, u32),

@@ -81,7 +81,6 @@ struct SinceView {
     resolved: Vec<FindingView>,
 }
 
-/// Coverage.
 struct CoverageView {
     is_known: bool,
     n_reviewed: usize,

@@ -28,7 +28,6 @@ pub(crate) struct AccessPage {
     n_listeners: u64,
 }
 
-/// The page.
 pub(crate) async fn page(
     State(app): State<Shared>,
     Extension(connections): Extension<Arc<Connections>>,

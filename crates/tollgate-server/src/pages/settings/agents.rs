@@ -46,7 +46,6 @@ struct Member {
     can_write: bool,
 }
 
-/// The page.
 pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Page<AgentsPage>, Problem> {
     let chrome = visitor.chrome(&app, Section::Settings, "Agents", None).await?;
     let shared = Shared::clone(&app);

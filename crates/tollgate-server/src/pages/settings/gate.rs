@@ -158,7 +158,6 @@ const LIMITS: [Words; 6] = [
     ("pipeline.dir", "Folder", "The folder of a project that holds its features.", "", "\".automaker\""),
 ];
 
-/// The page.
 pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Page<GatePage>, Problem> {
     let chrome = visitor.chrome(&app, Section::Settings, "Gate policy", None).await?;
     let file = config_file(&app.board);

@@ -55,7 +55,6 @@ impl TroubledRow {
     }
 }
 
-/// The page.
 pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Page<GithubPage>, Problem> {
     let chrome = visitor.chrome(&app, Section::Settings, "GitHub", None).await?;
     let state = github::state(&app).await?;

@@ -86,7 +86,6 @@ impl ProjectAuthor {
     }
 }
 
-/// The page.
 pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Page<IdentityPage>, Problem> {
     let chrome = visitor.chrome(&app, Section::Settings, "Identity", None).await?;
     let identity = app.call(Identity::read).await?;

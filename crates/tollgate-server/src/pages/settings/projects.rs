@@ -23,7 +23,6 @@ pub(crate) struct ProjectsPage {
     max_broken: usize,
 }
 
-/// The page.
 pub(crate) async fn page(State(app): State<Shared>, visitor: Visitor) -> Result<Page<ProjectsPage>, Problem> {
     let chrome = visitor.chrome(&app, Section::Settings, "Projects", None).await?;
     let projects = app.call(Overview::read_all).await?;

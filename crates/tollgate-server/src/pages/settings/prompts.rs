@@ -53,7 +53,6 @@ struct Field {
 enum Mode {
     /// The default of all projects.
     Inherit,
-    /// The default.
     Default,
     /// A text of one's own.
     Custom,
@@ -65,7 +64,6 @@ pub(crate) struct Wanted {
     project: Option<u64>,
 }
 
-/// The page.
 pub(crate) async fn page(
     State(app): State<Shared>,
     visitor: Visitor,

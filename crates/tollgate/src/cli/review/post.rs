@@ -64,7 +64,6 @@ pub(super) fn post_skipped(found: &PullTarget, settings: &Settings) -> Result<()
     Ok(())
 }
 
-/// The result of posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PostResult {
     All,
