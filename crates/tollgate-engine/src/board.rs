@@ -188,25 +188,21 @@ impl Board {
     }
 
     /// The database.
-    #[must_use]
     pub fn database(&self) -> &Database {
         &self.inner.database
     }
 
     /// The environment of the board.
-    #[must_use]
     pub fn home(&self) -> &Home {
         &self.inner.home
     }
 
     /// The time in milliseconds since 1970, by the clock that all machines of the board share.
-    #[must_use]
     pub fn now(&self) -> u64 {
         self.home().now(self.database())
     }
 
     /// The settings without those of a project.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
     }
@@ -475,7 +471,6 @@ impl Board {
     }
 
     /// The directory of transcripts of a feature's reviewers.
-    #[must_use]
     pub fn records(&self, project: i64, id: &FeatureId) -> PathBuf {
         self.home().data.join("records").join(format!("{project}-{id}"))
     }

@@ -132,7 +132,6 @@ pub struct Instruction {
 
 impl Instruction {
     /// True when it is about this file.
-    #[must_use]
     pub fn is_about(&self, path: &str) -> bool {
         self.files.is_match(path)
     }
@@ -408,7 +407,6 @@ impl Settings {
 
 impl Paths {
     /// True when a file is reviewed.
-    #[must_use]
     pub fn wants(&self, path: &str) -> bool {
         self.include.as_ref().is_none_or(|include| include.is_match(path)) && !self.exclude.is_match(path)
     }
@@ -416,13 +414,11 @@ impl Paths {
 
 impl Rules {
     /// True when a rule is enabled.
-    #[must_use]
     pub fn enabled(&self, id: &str) -> bool {
         !self.disabled.is_match(id)
     }
 
     /// The configured severity of a rule; an exact name precedes one with `*`.
-    #[must_use]
     pub fn severity(&self, id: &str) -> Option<Severity> {
         let exact = self.severity.iter().find(|(name, ..)| name == id);
         let found = exact.or_else(|| self.severity.iter().find(|(_, glob, _)| glob.is_match(id)));
@@ -525,7 +521,6 @@ fn of_repository(text: Vec<u8>, source: String) -> Result<Layer, Failure> {
 }
 
 /// The JSON Schema of the configuration file.
-#[must_use]
 pub fn schema() -> serde_json::Value {
     // TOML has no null: a value that is not set is left out of the defaults.
     let no_null = |schema: &mut Schema| match schema.get_mut("default") {

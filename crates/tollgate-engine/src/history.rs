@@ -51,7 +51,6 @@ pub fn recall(database: &Database, id: i64) -> Result<Option<StoredReview>, Fail
 }
 
 /// The rules that a review names, as SARIF describes them.
-#[must_use]
 pub fn rules_in(review: &Review) -> Vec<sarif::Rule> {
     let named = review.findings.iter().chain(review.withheld.iter().map(|held| &held.finding));
     let mut ids: Vec<&str> = named.filter_map(|finding| finding.origin.rule.as_deref()).collect();
@@ -82,7 +81,6 @@ pub enum Export {
 }
 
 /// Renders a review as a file. Only the HTML page contains lines of the change, as far as they are given.
-#[must_use]
 pub fn export(review: &Review, files: &[FileDiff], gate: Option<Gate>, form: Export) -> String {
     match form {
         Export::Markdown => report::markdown::write(review),
@@ -98,7 +96,6 @@ pub fn export(review: &Review, files: &[FileDiff], gate: Option<Gate>, form: Exp
 /// Compares the findings of two runs.
 ///
 /// A review includes the findings it carried over, so a finding that is missing in the later one is resolved.
-#[must_use]
 pub fn compare(earlier: &Run, later: &Run) -> Delta {
     let map = match snapshots(earlier, later) {
         Some((then, now)) => LineMap::between(&then, &now),
@@ -110,13 +107,11 @@ pub fn compare(earlier: &Run, later: &Run) -> Delta {
 }
 
 /// The findings of a run that count.
-#[must_use]
 pub fn claims(run: &Run) -> Vec<ComparedFinding<'_>> {
     findings(run).iter().map(ComparedFinding::from).collect()
 }
 
 /// True when a later run shows that a review no longer speaks for the change.
-#[must_use]
 pub fn is_outdated(run: &Run, last: &Run) -> bool {
     let (Some(review), Some((then, now))) = (&run.review, snapshots(run, last)) else {
         return false;

@@ -128,7 +128,6 @@ pub enum ReviewProgress<'a> {
 
 impl ReviewProgress<'_> {
     /// The progress in a few words.
-    #[must_use]
     pub fn in_words(&self) -> String {
         match self {
             Self::Fetched { n_files: 0, .. } => "reading the change".to_owned(),
@@ -276,7 +275,6 @@ impl Reviewed {
     }
 
     /// The review as the store takes it.
-    #[must_use]
     pub fn completed(&self) -> CompletedRun {
         CompletedRun {
             review: self.review.clone(),
@@ -289,7 +287,6 @@ impl Reviewed {
     }
 
     /// The state of the head.
-    #[must_use]
     pub fn state(&self) -> HeadState {
         HeadState::stored(&self.review, Some(self.gate))
     }

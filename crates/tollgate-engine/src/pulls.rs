@@ -85,13 +85,11 @@ pub struct Site {
 
 impl Site {
     /// The name of the host without a scheme: `github.com`.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.url.split_once("://").map_or(self.url.as_str(), |(_, name)| name)
     }
 
     /// The concurrency limits in the settings.
-    #[must_use]
     pub fn limits(github: &Github) -> ConcurrencyLimits {
         let limit = |number: u32| (number > 0).then_some(number);
         let of_repository = limit(github.concurrency_per_repository);
@@ -99,7 +97,6 @@ impl Site {
     }
 
     /// The subject under which reviews of a pull request are stored.
-    #[must_use]
     pub fn subject(&self, repo: &Repo, number: u64) -> Subject {
         let repository = format!("{}/{}", self.name(), repo.key());
         Subject { repository, name: format!("pr {number}"), scope: "pull".to_owned() }
@@ -129,25 +126,21 @@ impl Pulls {
     }
 
     /// The database.
-    #[must_use]
     pub fn database(&self) -> &Database {
         &self.inner.database
     }
 
     /// The environment of the program.
-    #[must_use]
     pub fn home(&self) -> &Home {
         &self.inner.home
     }
 
     /// The code host.
-    #[must_use]
     pub fn site(&self) -> &Site {
         &self.inner.site
     }
 
     /// The settings without those of a repository.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
     }

@@ -67,7 +67,6 @@ impl PublicName {
 impl Names {
     /// The names of a server on this port, besides the loopback names those an operator configured: `board.example`, or
     /// with a port if it is reached by another than ours.
-    #[must_use]
     pub fn new(port: u16, configured: &[String], public: Arc<PublicAddress>) -> Self {
         let mut names = HashMap::new();
         for host in ["localhost", "127.0.0.1", "[::1]"] {

@@ -65,7 +65,6 @@ pub struct Mcp {
 
 impl Mcp {
     /// Tools that work in this context.
-    #[must_use]
     pub fn new(context: ToolContext) -> Self {
         Self { context: Arc::new(context), turns: Arc::default() }
     }
@@ -73,7 +72,6 @@ impl Mcp {
     /// Calls a tool as a client does, on this thread. `None` when there is no such tool.
     ///
     /// The result is that of the protocol: `content`, `structuredContent`, `isError`.
-    #[must_use]
     pub fn call(&self, tool: &str, arguments: Value) -> Option<Value> {
         let job = Job { cancel: &CancellationToken::new(), tell: &|_| {} };
         let answer = tools::find(tool)?.call(&self.context, arguments, &job);

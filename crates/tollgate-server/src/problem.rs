@@ -124,7 +124,6 @@ pub struct Document<'a> {
 
 impl Problem {
     /// A problem without a hint.
-    #[must_use]
     pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), hint: None, retry_after_seconds: None, says_no_success: false }
     }
@@ -161,13 +160,11 @@ impl Problem {
     }
 
     /// The kind.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
     /// The document.
-    #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let (status, name, title) = self.kind.described();
         let document = Document {
@@ -234,27 +231,23 @@ impl IntoResponse for Problem {
 }
 
 /// Missing or wrong credentials.
-#[must_use]
 pub fn unauthorized() -> Problem {
     Problem::new(Kind::Unauthorized, "this needs the server's token")
         .hint("Send `Authorization: Bearer TOKEN`, or sign in with `POST /api/auth/login`.")
 }
 
 /// No route has this path.
-#[must_use]
 pub fn no_such_path() -> Problem {
     Problem::new(Kind::NotFound, "there is nothing at this path").hint("`GET /api/openapi.json` lists every path.")
 }
 
 /// The route does not have this method.
-#[must_use]
 pub fn no_such_method() -> Problem {
     Problem::new(Kind::MethodNotAllowed, "this path does not know the method")
         .hint("The header `Allow` lists those it knows.")
 }
 
 /// A panic or a lost task.
-#[must_use]
 pub fn internal() -> Problem {
     Problem::new(Kind::Internal, "internal error").hint("The server's log says more.")
 }
@@ -268,7 +261,6 @@ pub(crate) fn conflict(refused: Refused) -> Problem {
 }
 
 /// The server is overloaded.
-#[must_use]
 pub fn busy(what: &str) -> Problem {
     Problem::new(Kind::Unavailable, format!("the server is busy: {what}")).hint("Try again shortly.").retry_after(1)
 }

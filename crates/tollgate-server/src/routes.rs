@@ -36,7 +36,6 @@ pub(crate) fn api() -> (Vec<(Policy, Router<Shared>)>, describe::ApiDocument) {
 }
 
 /// The description of the API, as `GET /api/openapi.json` returns it.
-#[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
     let whole = OpenApiRouter::with_openapi(describe::Description::openapi());
     let groups = groups().into_iter().map(|(policy, group)| describe::with_errors(group, policy));

@@ -78,7 +78,6 @@ pub struct ServerConfig {
 
 impl ServerConfig {
     /// The default address, with this token.
-    #[must_use]
     pub fn new(token: Token) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 7420)),
@@ -164,7 +163,6 @@ impl Server {
     }
 
     /// Where it listens.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

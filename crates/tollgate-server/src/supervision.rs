@@ -56,7 +56,6 @@ pub struct BackgroundTasks {
 
 impl BackgroundTasks {
     /// Tasks that have not begun.
-    #[must_use]
     pub fn new(board: Board, slot: AppSlot, log: WriteLog) -> Self {
         Self {
             board,

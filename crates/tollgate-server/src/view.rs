@@ -19,25 +19,21 @@ pub(crate) mod review;
 pub(crate) mod trend;
 
 /// A feature as the API returns it.
-#[must_use]
 pub fn feature_json(row: FeatureRow, max_iterations: u32) -> Value {
     json!(FeatureBody::new(row, max_iterations))
 }
 
 /// A dismissal as the API returns it.
-#[must_use]
 pub fn dismissal_json(row: DismissalRow) -> Value {
     json!(record::DismissalBody::from(row))
 }
 
 /// A feature of a list as the API returns it.
-#[must_use]
 pub fn card_json(card: Card, max_iterations: u32) -> Value {
     json!(CardBody::new(card, max_iterations))
 }
 
 /// A review as the API returns it.
-#[must_use]
 pub fn iteration_json(iteration: &Iteration) -> Value {
     json!(IterationBody::from(iteration))
 }

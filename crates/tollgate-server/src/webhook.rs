@@ -19,7 +19,6 @@ pub struct Hook {
 
 impl Hook {
     /// A hook for deliveries that are signed with one of these secrets; `None` without a secret.
-    #[must_use]
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>, mention: &str) -> Option<Self> {
         let secrets = secrets.into_iter().filter(|secret| !secret.is_empty());
         let key = |secret: &str| Hmac::new_from_slice(secret.as_bytes()).ok();
@@ -28,7 +27,6 @@ impl Hook {
     }
 
     /// The name by which people mention the app, without `@`.
-    #[must_use]
     pub fn mention(&self) -> &str {
         &self.mention
     }
@@ -66,7 +64,6 @@ pub struct Webhook {
 
 impl Webhook {
     /// The public address.
-    #[must_use]
     pub fn public(&self) -> &Arc<PublicAddress> {
         &self.public
     }

@@ -96,7 +96,6 @@ impl Board {
     }
 
     /// The feature folders of a project that could not be read, by name.
-    #[must_use]
     pub fn broken(&self, project: i64) -> Vec<Broken> {
         let known = self.inner.broken.lock().unwrap_or_else(PoisonError::into_inner);
         let of_project = known.iter().filter(|((of, _), _)| *of == project);

@@ -28,7 +28,6 @@ impl Board {
 }
 
 /// The available actions in a state; none when the feature's file is broken.
-#[must_use]
 pub fn available_actions(state: &State, rules: &Rules, broken: Option<&str>) -> Vec<AvailableAction> {
     let offers = machine::available_actions(state, rules);
     match broken {

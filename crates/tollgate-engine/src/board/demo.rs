@@ -101,13 +101,11 @@ impl Demo {
     }
 
     /// Its directory.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The sample project.
-    #[must_use]
     pub fn project(&self) -> PathBuf {
         self.folder.join(PROJECT)
     }
@@ -176,7 +174,6 @@ impl Board {
     }
 
     /// The demo of a project, if it is one.
-    #[must_use]
     pub fn demo_of(&self, project: &ProjectRow) -> Option<Demo> {
         Demo::of(&project.path, &self.home().data)
     }

@@ -37,7 +37,6 @@ pub struct ReviewedDiff {
 
 impl ReviewedDiff {
     /// Parses a diff and redacts its secrets.
-    #[must_use]
     pub fn of(diff: Vec<u8>) -> Self {
         let (files, refused) = diff::parse(diff);
         Self { files: mask::mask_files(&files), refused }
@@ -75,7 +74,6 @@ pub struct SourceText {
 
 impl SourceText {
     /// A text with its sorted, disjoint highlighting spans.
-    #[must_use]
     pub fn new(bytes: Vec<u8>, spans: Vec<Span>) -> Self {
         let after = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
         let ends = memchr::memchr_iter(b'\n', &bytes).map(after).filter(|start| (*start as usize) < bytes.len());
@@ -84,13 +82,11 @@ impl SourceText {
     }
 
     /// The number of lines.
-    #[must_use]
     pub fn n_lines(&self) -> u32 {
         u32::try_from(self.starts.len()).unwrap_or(u32::MAX)
     }
 
     /// A line by its number from 1, without its line feed.
-    #[must_use]
     pub fn line(&self, number: u32) -> Option<&[u8]> {
         let (start, end) = self.bounds(number)?;
         let line = self.bytes.get(start..end)?;
@@ -107,7 +103,6 @@ impl SourceText {
     }
 
     /// True when the last line ends with a line feed.
-    #[must_use]
     pub fn ends_with_newline(&self) -> bool {
         self.bytes.ends_with(b"\n")
     }

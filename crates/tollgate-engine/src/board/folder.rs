@@ -106,7 +106,6 @@ impl Folder {
     }
 
     /// The directory of the features.
-    #[must_use]
     pub(crate) fn features_path(&self) -> std::path::PathBuf {
         self.project.path().join(&self.name).join(FEATURES)
     }
@@ -167,7 +166,6 @@ impl Folder {
     }
 
     /// The stamp of a feature file, if it exists.
-    #[must_use]
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         let is_name = !name.contains(['/', '\\', '\0']);
         let features = self.features().ok().filter(|_| is_name)?;

@@ -15,7 +15,6 @@ use crate::store::Location;
 use crate::store::board::{ProjectOf, ProjectRow};
 
 /// The name of this machine in a shared database.
-#[must_use]
 pub fn machine_name(settings: &Settings) -> String {
     settings.machine.clone().unwrap_or_else(machine::name)
 }
@@ -44,7 +43,6 @@ impl Board {
     }
 
     /// The name of this machine in a shared database; `None` with a database of its own.
-    #[must_use]
     pub fn machine(&self) -> Option<String> {
         match self.database().place() {
             Location::File(_) => None,
@@ -53,7 +51,6 @@ impl Board {
     }
 
     /// True for a project on this machine.
-    #[must_use]
     pub fn is_here(&self, project: &ProjectRow) -> bool {
         self.machine().is_none_or(|here| project.machine.as_ref() == Some(&here))
     }

@@ -77,7 +77,6 @@ pub struct EffectivePrompts {
 
 impl OwnPrompts {
     /// A revision for optimistic concurrency: other prompts have another revision.
-    #[must_use]
     pub fn revision(&self) -> u64 {
         let part = |prompt: &Option<OwnPrompt>| prompt.as_ref().map(|prompt| (prompt.enabled, prompt.value.clone()));
         let text = json!([part(&self.system), part(&self.template)]).to_string();

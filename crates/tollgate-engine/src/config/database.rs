@@ -31,7 +31,6 @@ impl DatabaseUrl {
     }
 
     /// The whole URL, with the password.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }

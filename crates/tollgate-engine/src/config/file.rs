@@ -315,7 +315,6 @@ impl Pattern {
     }
 
     /// The pattern as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

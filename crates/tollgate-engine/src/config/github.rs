@@ -135,7 +135,6 @@ impl Default for Github {
 
 impl Github {
     /// The name of the check run: the one that was set, or that of the bot in lower case.
-    #[must_use]
     pub fn check_name(&self, bot: &str) -> String {
         self.check_name.clone().unwrap_or_else(|| bot.to_lowercase())
     }

@@ -204,7 +204,6 @@ pub struct Chosen {
 
 impl Chosen {
     /// True for an agent, which explores the files.
-    #[must_use]
     pub fn is_agent(&self) -> bool {
         self.part.command.is_some() || self.part.agent.is_some()
     }

@@ -85,7 +85,6 @@ pub struct AppRecord {
 
 impl AppRecord {
     /// The page that installs the app in repositories.
-    #[must_use]
     pub fn install_url(&self) -> Option<String> {
         Some(format!("{}/installations/new", self.html_url.as_ref()?))
     }
@@ -101,7 +100,6 @@ pub enum ExistingApp {
 }
 
 /// The directory of the registration.
-#[must_use]
 pub fn folder(data: &Path) -> PathBuf {
     data.join("github")
 }
@@ -129,7 +127,6 @@ pub fn kept(data: &Path) -> Result<Option<AppRecord>, Failure> {
 }
 
 /// True when a file is readable by others than its owner.
-#[must_use]
 pub fn is_open_to_others(path: &Path) -> bool {
     #[cfg(unix)]
     {

@@ -52,7 +52,6 @@ const MAX_PAGES: usize = 30;
 const MAX_ITEMS: usize = MAX_PAGES * 100;
 
 /// GitHub with a token of a person or a workflow, or anonymously without one.
-#[must_use]
 pub fn with_token(address: Address, token: Option<Secret>, me: Option<BotIdentity>) -> Arc<dyn Host> {
     let client = Client::new(address, Arc::new(MachineClock::new()));
     let me = me.map(OnceLock::from).unwrap_or_default();

@@ -80,13 +80,11 @@ pub struct Secret(String);
 
 impl Secret {
     /// Wraps a secret.
-    #[must_use]
     pub fn new(secret: String) -> Self {
         Self(secret)
     }
 
     /// The secret itself, for the one place that needs it.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -111,7 +109,6 @@ pub struct BotIdentity {
 
 impl BotIdentity {
     /// True when `author` is this identity: by app where the host names one, by login otherwise.
-    #[must_use]
     pub fn wrote(&self, author: &Author) -> bool {
         match (self.app, author.app) {
             (Some(mine), Some(its)) => mine == its,
@@ -160,7 +157,6 @@ pub struct Pull {
 
 impl Pull {
     /// True when the head branch is in another repository than `repo`.
-    #[must_use]
     pub fn is_fork(&self, repo: &Repo) -> bool {
         self.from.as_ref() != Some(repo)
     }

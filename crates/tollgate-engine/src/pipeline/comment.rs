@@ -13,7 +13,6 @@ use tollgate_rules::hit::REVIEWER;
 use super::{Reviewed, ReviewerRun, SinceLast};
 
 /// The text of the summary; `None` when there is nothing to report. An incomplete review has its coverage at least.
-#[must_use]
 pub fn summary_text(reviewed: &Reviewed, bot: &str, since: Option<&SinceLast>) -> Option<String> {
     let analysis = reviewed.change.analyze();
     let (keywords, details) = (reviewed.intent.brief(), details(reviewed));
@@ -38,7 +37,6 @@ pub fn summary_text(reviewed: &Reviewed, bot: &str, since: Option<&SinceLast>) -
 }
 
 /// The text of the summary of a stored review, with the figures that it remembers.
-#[must_use]
 pub fn stored_summary_text(review: &Review, gate: Gate, bot: &str) -> Option<String> {
     let remembered = RememberedSummary::of(review);
     write(&remembered.comment(review, gate, bot))

@@ -81,14 +81,12 @@ pub struct ModelOptions<'a> {
 
 impl<'a> ModelOptions<'a> {
     /// Options for a review that looks up API keys by `variable`, with a boundary that cannot be guessed.
-    #[must_use]
     pub fn new(variable: &'a (dyn Fn(&str) -> Option<String> + Sync), cancel: CancellationToken) -> Self {
         let boundary = RandomState::new().build_hasher().finish();
         Self { boundary, variable, cancel, ..ModelOptions::without_models() }
     }
 
     /// Options for a review by the rules alone.
-    #[must_use]
     pub fn without_models() -> Self {
         Self {
             recording: Recording::Off,

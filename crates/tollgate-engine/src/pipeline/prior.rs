@@ -117,7 +117,6 @@ impl SinceLast {
     }
 
     /// The delta as reports take it.
-    #[must_use]
     pub fn for_report(&self) -> Since<'_> {
         Since {
             head: &self.head,

@@ -129,14 +129,12 @@ pub struct GatedFeature<'a> {
 
 impl<'a> ReviewRequest<'a> {
     /// Requests a review of a developer's own work: a branch, a range, the working tree or a patch.
-    #[must_use]
     pub fn for_branch(settings: &'a Settings, forge: Local, models: ModelOptions<'a>, runtime: Runtime<'a>) -> Self {
         let subject = subject_of(&forge);
         Self { subject, ..Self::new(settings, forge, models, runtime) }
     }
 
     /// Requests a review of a pull request.
-    #[must_use]
     pub fn for_pull(
         settings: &'a Settings,
         forge: Local,
@@ -150,7 +148,6 @@ impl<'a> ReviewRequest<'a> {
     }
 
     /// Requests the review that decides whether a feature passes its gate.
-    #[must_use]
     pub fn for_gate(
         settings: &'a Settings,
         forge: Local,
@@ -165,7 +162,6 @@ impl<'a> ReviewRequest<'a> {
     }
 
     /// Requests the prompts of a review at a gate, for [`super::preview`]: no model is asked and no review is stored.
-    #[must_use]
     pub fn preview(
         settings: &'a Settings,
         forge: Local,

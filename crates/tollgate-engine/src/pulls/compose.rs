@@ -45,7 +45,6 @@ pub struct PostInputs<'a> {
 }
 
 /// Composes the posts of a review.
-#[must_use]
 pub fn posts(inputs: &PostInputs<'_>) -> Vec<Post> {
     let reviewed = inputs.reviewed;
     let head = &reviewed.review.reviewed;
@@ -184,7 +183,6 @@ fn returned(inputs: &PostInputs<'_>) -> Vec<String> {
 }
 
 /// The host's event for a review.
-#[must_use]
 pub fn act(act: surface::ReviewAction) -> ReviewEvent {
     match act {
         surface::ReviewAction::Comment => ReviewEvent::Comment,

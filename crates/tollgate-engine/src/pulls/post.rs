@@ -67,31 +67,26 @@ pub enum PostContent {
 
 impl Post {
     /// The summary.
-    #[must_use]
     pub fn summary(head: &Sha, body: String) -> Self {
         Self { head: head.clone(), key: String::new(), what: PostContent::Summary(body) }
     }
 
     /// The review of a commit.
-    #[must_use]
     pub fn review(head: &Sha, body: String, act: ReviewEvent, inline: Vec<InlineComment>) -> Self {
         Self { head: head.clone(), key: head.to_string(), what: PostContent::Review { body, act, inline } }
     }
 
     /// One review comment.
-    #[must_use]
     pub fn inline(head: &Sha, inline: InlineComment) -> Self {
         Self { head: head.clone(), key: inline.key.clone(), what: PostContent::Inline(inline) }
     }
 
     /// A note about a commit; `what` names its topic.
-    #[must_use]
     pub fn note(head: &Sha, what: &str, body: String) -> Self {
         Self { head: head.clone(), key: format!("{head} {what}"), what: PostContent::Note(body) }
     }
 
     /// A reply.
-    #[must_use]
     pub fn reply(head: &Sha, to: CommentRef, body: String) -> Self {
         let key = match to {
             CommentRef::Conversation(comment) => format!("conversation {comment}"),
@@ -101,26 +96,22 @@ impl Post {
     }
 
     /// Resolves the thread of a finding.
-    #[must_use]
     pub fn resolve(head: &Sha, key: &str) -> Self {
         Self { head: head.clone(), key: key.to_owned(), what: PostContent::Resolve }
     }
 
     /// Opens the thread of a finding again. It replaces an entry that resolves the same thread.
-    #[must_use]
     pub fn reopen(head: &Sha, key: &str) -> Self {
         Self { head: head.clone(), key: key.to_owned(), what: PostContent::Reopen }
     }
 
     /// The check run of a commit.
-    #[must_use]
     pub fn check(head: &Sha, conclusion: Option<Conclusion>, text: CheckOutput, details_url: Option<&str>) -> Self {
         let details_url = details_url.map(str::to_owned);
         Self { head: head.clone(), key: head.to_string(), what: PostContent::Check { conclusion, text, details_url } }
     }
 
     /// Converts the post into an outbox entry.
-    #[must_use]
     pub fn stored(&self) -> NewPost {
         let (kind, body) = self.what.written();
         let is_final = !matches!(self.what, PostContent::Check { conclusion: None, .. });
@@ -136,7 +127,6 @@ impl Post {
 
 impl PostContent {
     /// The kind and serialized content.
-    #[must_use]
     pub fn written(&self) -> (PostKind, String) {
         match self {
             Self::Summary(body) => (PostKind::Summary, body.clone()),

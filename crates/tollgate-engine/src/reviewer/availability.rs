@@ -8,7 +8,6 @@ use crate::config::{Chosen, Settings};
 use crate::failure::{Failure, Kind};
 
 /// All configured reviewers, and all presets.
-#[must_use]
 pub fn known(settings: &Settings) -> Vec<Chosen> {
     let mut known: Vec<Chosen> = settings.known_reviewers.clone();
     known.extend(presets().filter(|preset| !settings.known_reviewers.iter().any(|own| own.name == preset.name)));
@@ -16,7 +15,6 @@ pub fn known(settings: &Settings) -> Vec<Chosen> {
 }
 
 /// How many rules the embedded reviewer has.
-#[must_use]
 pub fn n_rules() -> usize {
     tollgate_rules::catalog::all().len()
 }
@@ -46,7 +44,6 @@ pub enum ReviewerKind {
 }
 
 /// Describes a reviewer and the sources of its key. `variable` looks up the environment.
-#[must_use]
 pub fn describe(chosen: &Chosen, variable: &dyn Fn(&str) -> Option<String>) -> ReviewerDescription {
     let part = &chosen.part;
     let kind = match (&part.command, part.agent) {

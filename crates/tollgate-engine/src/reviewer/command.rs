@@ -59,7 +59,6 @@ impl fmt::Debug for CommandBackend {
 
 impl CommandBackend {
     /// A backend that reviews this tree; `executable` is this program, which guards the agent.
-    #[must_use]
     pub fn new(agent: Agent, tree: Box<dyn Tree>, executable: PathBuf) -> Self {
         Self { agent, tree, executable }
     }

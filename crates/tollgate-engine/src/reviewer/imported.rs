@@ -34,7 +34,6 @@ pub struct Imported {
 }
 
 /// Sorts findings of other tools by whether they are about the change.
-#[must_use]
 pub fn accept(findings: Vec<Finding>, files: &[FileDiff], scope: Scope) -> Imported {
     let mut imported = Imported::default();
     if findings.is_empty() {

@@ -56,7 +56,6 @@ pub enum ReviewerTransport {
 }
 
 /// Prepares a reviewer. `variable` looks up the environment.
-#[must_use]
 pub fn prepare(chosen: &Chosen, variable: &dyn Fn(&str) -> Option<String>) -> PreparedReviewer {
     let part = &chosen.part;
     let is_service = part.agent.is_none() && part.command.is_none();

@@ -35,7 +35,6 @@ pub struct From {
 }
 
 /// Parses the prompts; each source has a name for people. An invalid part leaves that of the source before it.
-#[must_use]
 pub fn read(sources: &[(&str, &[u8])]) -> Prompts {
     let mut prompts = Prompts::default();
     for (index, (name, bytes)) in sources.iter().enumerate() {

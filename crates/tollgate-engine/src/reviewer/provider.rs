@@ -104,7 +104,6 @@ pub struct Connection {
 
 impl Connection {
     /// A connection with the usual limits and without a key.
-    #[must_use]
     pub fn new(name: &str, protocol: Protocol, base_url: &str, model: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -199,7 +198,6 @@ impl Provider {
     }
 
     /// The connection.
-    #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.connection
     }

@@ -128,13 +128,11 @@ words!(WhyWord for FailureCause: Setup, Overloaded, Unavailable, TooSlow, Garble
 
 impl Recording {
     /// Starts a recording.
-    #[must_use]
     pub fn start() -> Self {
         Self::On(Mutex::new(Vec::new()))
     }
 
     /// The names of the reviewers in a replayed record.
-    #[must_use]
     pub fn reviewers(&self) -> Vec<String> {
         let Self::Replay(exchanges) = self else { return Vec::new() };
         let mut names: Vec<String> = Vec::new();
@@ -171,7 +169,6 @@ impl Recording {
     }
 
     /// The record as the text of a file; `None` unless exchanges are recorded.
-    #[must_use]
     pub fn written(&self, boundary: u64) -> Option<String> {
         let Self::On(kept) = self else {
             return None;
@@ -219,7 +216,6 @@ pub struct RecordedReply {
 
 impl Recording {
     /// The exchanges of a replayed record, in order.
-    #[must_use]
     pub fn exchanges(&self) -> Vec<RecordedExchange> {
         let Self::Replay(exchanges) = self else { return Vec::new() };
         exchanges.iter().map(RecordedExchange::from).collect()

@@ -7,7 +7,6 @@
 /// Counts the tokens of a text, as `o200k` has them. Other models' tokenizers differ by some percent.
 ///
 /// Linear in the length of any text.
-#[must_use]
 pub fn count(text: &str) -> usize {
     bpe_openai::o200k_base().count(text)
 }

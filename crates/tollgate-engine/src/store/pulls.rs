@@ -87,19 +87,16 @@ pub struct PullRow {
 
 impl PullRow {
     /// True when a request is not carried out yet.
-    #[must_use]
     pub fn is_owed(&self) -> bool {
         self.wanted > self.done
     }
 
     /// True when another review is requested, even of a head that was reviewed.
-    #[must_use]
     pub fn is_asked_again(&self) -> bool {
         self.again > self.done
     }
 
     /// True when a full review is requested.
-    #[must_use]
     pub fn is_asked_whole(&self) -> bool {
         self.whole > self.done
     }

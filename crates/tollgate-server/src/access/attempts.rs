@@ -14,7 +14,6 @@ pub struct Attempts {
 
 impl Attempts {
     /// Allows so many in so long a time.
-    #[must_use]
     pub fn new(most: usize, window: Duration) -> Self {
         Self { most, window, at: Mutex::new(VecDeque::new()) }
     }

@@ -14,7 +14,6 @@ use crate::access::token::Token;
 pub const SECONDS: u64 = 30 * 24 * 60 * 60;
 
 /// Makes the value of a cookie that is good until `expiry`, in seconds of Unix time.
-#[must_use]
 pub fn sign(token: &Token, expiry: u64, nonce: [u8; 8]) -> String {
     let nonce = BASE64_URL_SAFE_NO_PAD.encode(nonce);
     let signature = mac(token, expiry, &nonce).finalize().into_bytes();
@@ -22,7 +21,6 @@ pub fn sign(token: &Token, expiry: u64, nonce: [u8; 8]) -> String {
 }
 
 /// True for a value that we signed and whose time is not over.
-#[must_use]
 pub fn is_valid(token: &Token, value: &str, now: u64) -> bool {
     let mut parts = value.splitn(3, '.');
     let (Some(expiry), Some(nonce), Some(signature)) = (parts.next(), parts.next(), parts.next()) else {

@@ -24,13 +24,11 @@ pub struct Tickets {
 
 impl Tickets {
     /// No tickets, each good for so long.
-    #[must_use]
     pub fn new(good_for: Duration) -> Self {
         Self { good_for, until: Mutex::new(HashMap::new()) }
     }
 
     /// How long a ticket is good.
-    #[must_use]
     pub fn good_for(&self) -> Duration {
         self.good_for
     }
@@ -54,7 +52,6 @@ impl Tickets {
     }
 
     /// True once for a ticket that is still good.
-    #[must_use]
     pub fn redeem(&self, ticket: &str, now: Instant) -> bool {
         self.lock().remove(ticket).is_some_and(|until| until > now)
     }

@@ -15,7 +15,6 @@ pub struct BoardLog {
 
 impl BoardLog {
     /// The events of this database.
-    #[must_use]
     pub fn new(database: Database) -> Self {
         Self { database }
     }

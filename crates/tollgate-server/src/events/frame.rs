@@ -18,7 +18,6 @@ pub struct Frame {
 
 impl Frame {
     /// Makes an event ready for sending.
-    #[must_use]
     pub fn new(event: &Event) -> Self {
         // What the log holds is put in as it is; should it be broken, the rest of the frame is not.
         let payload = match serde_json::from_str::<serde::de::IgnoredAny>(&event.payload) {
@@ -33,26 +32,22 @@ impl Frame {
     }
 
     /// True when a client that listens to this project, or to all, gets it.
-    #[must_use]
     pub fn is_for(&self, project: Option<u64>) -> bool {
         project.is_none() || self.project.is_none() || self.project == project
     }
 }
 
 /// The first frame of a stream: how far things have gone.
-#[must_use]
 pub fn hello(seq: u64) -> Utf8Bytes {
     control("hello", seq)
 }
 
 /// The last frame for a client that has missed what cannot be sent again.
-#[must_use]
 pub fn resync(seq: u64) -> Utf8Bytes {
     control("resync", seq)
 }
 
 /// The last frame before the server ends.
-#[must_use]
 pub fn goodbye(seq: u64) -> Utf8Bytes {
     control("goodbye", seq)
 }

@@ -92,31 +92,26 @@ impl Hub {
     }
 
     /// The number of the last event that was seen.
-    #[must_use]
     pub fn last_seq(&self) -> u64 {
         *self.0.last.borrow()
     }
 
     /// False when the log could not be read the last time.
-    #[must_use]
     pub fn is_following(&self) -> bool {
         self.0.is_following.load(Ordering::Relaxed)
     }
 
     /// How many frames were given to clients.
-    #[must_use]
     pub fn n_sent(&self) -> u64 {
         self.0.n_sent.load(Ordering::Relaxed)
     }
 
     /// How many clients listen.
-    #[must_use]
     pub fn n_open(&self) -> u64 {
         self.0.n_open.load(Ordering::Relaxed)
     }
 
     /// Listens from now on, or from after an event that the client has seen.
-    #[must_use]
     pub fn listen(&self, since: Option<u64>, project: Option<u64>) -> Reader {
         Reader::new(self.clone(), since, project)
     }

@@ -40,7 +40,6 @@ impl Reader {
     }
 
     /// The last event that was given or passed over.
-    #[must_use]
     pub fn seq(&self) -> u64 {
         self.seq
     }

@@ -40,13 +40,11 @@ enum Scope {
 
 impl ToolContext {
     /// For a program started in a folder. The database need not exist yet.
-    #[must_use]
     pub fn in_roots(home: Home, store: Location, folders: AllowedRoots) -> Self {
         Self::new(home, store, Scope::AllowedRoots(folders), None)
     }
 
     /// For a server with a board.
-    #[must_use]
     pub fn on_board(board: Board) -> Self {
         let (home, store) = (board.home().clone(), board.database().place().clone());
         Self::new(home, store, Scope::Projects, Some(board))

@@ -69,7 +69,6 @@ impl AppSlot {
 
     /// The way to code hosts: in the name of the app where there is one, so that its marks are ours; with a token
     /// elsewhere.
-    #[must_use]
     pub fn connect(&self, with_token: Connect) -> Connect {
         let slot = self.clone();
         Arc::new(move |pull: &PullRef| match slot.0.get().filter(|loaded| loaded.url == pull.host) {

@@ -58,7 +58,6 @@ pub struct Stamp {
 impl Stamp {
     /// True when the file was written so recently that another write may leave the same stamp, or that the writer may
     /// not be done.
-    #[must_use]
     pub fn is_fresh(&self, now: SystemTime, within: Duration) -> bool {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_nanos());
         let age = i128::try_from(now).unwrap_or(i128::MAX) - self.modified;
@@ -66,7 +65,6 @@ impl Stamp {
     }
 
     /// The modification time.
-    #[must_use]
     pub fn modified(&self) -> SystemTime {
         let nanos = u64::try_from(self.modified).unwrap_or(0);
         SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos)

@@ -18,7 +18,6 @@ pub struct Lock {
 
 impl Folder {
     /// True when a process holds the lock.
-    #[must_use]
     pub fn is_kept(&self) -> bool {
         match self.root().and_then(|root| root.file(LOCK).map_err(|error| failure::unreadable(root.path(), &error))) {
             Ok(Found::Is(file)) => matches!(lock::Lock::shared(file), Ok(Err(_))),

@@ -15,7 +15,6 @@ const PIPELINE: &str = "pipeline.json";
 
 impl Folder {
     /// The pipeline steps after the gate, in order, and the errors of `pipeline.json`.
-    #[must_use]
     pub fn steps(&self) -> (Vec<Step>, Vec<String>) {
         match self.root().map(|root| edit::load(&root, PIPELINE, edit::HALF_WRITTEN)) {
             Ok(Ok(loaded)) => document::steps(&loaded.document),

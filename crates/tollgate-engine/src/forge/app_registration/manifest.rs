@@ -100,32 +100,27 @@ impl AppRequest {
     }
 
     /// The GitHub server.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
     /// The URL at which GitHub reaches us.
-    #[must_use]
     pub fn public_url(&self) -> &str {
         &self.public_url
     }
 
     /// The webhook URL.
-    #[must_use]
     pub fn hook_url(&self) -> String {
         format!("{}{HOOK}", self.public_url)
     }
 
     /// The URL to which a form posts the manifest; GitHub returns with `state`.
-    #[must_use]
     pub fn action(&self, state: &str) -> String {
         let place = self.organization.as_ref().map_or_else(String::new, |name| format!("/organizations/{name}"));
         format!("{}{place}/settings/apps/new?state={state}", self.url)
     }
 
     /// The manifest. `from` is the URL at which the browser reaches us.
-    #[must_use]
     pub fn manifest(&self, bot: &str, suffix: &str, from: &str) -> Value {
         let permissions: Map<String, Value> =
             PERMISSIONS.iter().map(|it| (it.name.to_owned(), it.access.into())).collect();
@@ -143,7 +138,6 @@ impl AppRequest {
 }
 
 /// The missing permissions of an app, each as `checks: write`.
-#[must_use]
 pub fn lacking(granted: &BTreeMap<String, String>) -> Vec<String> {
     let has = |permission: &Permission| match granted.get(permission.name).map(String::as_str) {
         Some("write" | "admin") => true,

@@ -52,31 +52,26 @@ impl Address {
     }
 
     /// The URL of the web pages, without a trailing slash.
-    #[must_use]
     pub fn web(&self) -> &str {
         &self.web
     }
 
     /// The web URL without its scheme: `github.com`.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The URL of the REST API, without a trailing slash.
-    #[must_use]
     pub fn api(&self) -> &str {
         &self.api
     }
 
     /// The URL of the GraphQL API.
-    #[must_use]
     pub fn graphql(&self) -> &str {
         &self.graphql
     }
 
     /// The clone URL of a repository.
-    #[must_use]
     pub fn clone_url(&self, repo: &Repo) -> String {
         format!("{}/{repo}.git", self.web)
     }

@@ -140,13 +140,11 @@ impl App {
     }
 
     /// The host of one repository of an installation.
-    #[must_use]
     pub fn host(&self, installation: u64, repo: &Repo) -> Arc<dyn Host> {
         self.host_while(installation, repo, Arc::new(|| true))
     }
 
     /// The host with a fence: it refuses to write once `is_ours` returns false.
-    #[must_use]
     pub(crate) fn host_while(&self, installation: u64, repo: &Repo, is_ours: FenceCheck) -> Arc<dyn Host> {
         let limits = self.limits_of(installation);
         let role = AuthMode::Installed { app: self.clone(), installation, repo: repo.clone(), is_ours };

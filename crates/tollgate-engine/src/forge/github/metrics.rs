@@ -20,7 +20,6 @@ pub struct RequestCounts {
 }
 
 /// Takes a snapshot of the counters.
-#[must_use]
 pub fn read() -> RequestCounts {
     let answers = std::array::from_fn(|index| ANSWERS[index].load(Ordering::Relaxed));
     RequestCounts { answers, n_left: LEFT.load(Ordering::Relaxed).checked_sub(1) }

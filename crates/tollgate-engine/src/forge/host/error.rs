@@ -39,13 +39,11 @@ pub enum HostErrorKind {
 
 impl HostError {
     /// An error of a class.
-    #[must_use]
     pub fn new(kind: HostErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 
     /// True for transient errors, after which a retry may succeed.
-    #[must_use]
     pub fn may_pass(&self) -> bool {
         matches!(
             self.kind,

@@ -73,7 +73,6 @@ impl ReviewerRun {
     }
 
     /// The figures in one line.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let mut line = self.name.clone();
         if self.n_calls == 0 {

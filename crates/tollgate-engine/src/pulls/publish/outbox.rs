@@ -35,7 +35,6 @@ pub struct MemoryOutbox {
 
 impl MemoryOutbox {
     /// The number at the host of a published post.
-    #[must_use]
     pub fn remote(&self, key: &str) -> Option<u64> {
         self.done.borrow().get(key).copied().flatten()
     }

@@ -27,7 +27,6 @@ impl ChildLimits {
 /// Runs this process as a scanning child until its input ends.
 ///
 /// `limits` is the argument that follows [`super::SCAN_ARGUMENT`]. The result is the exit code.
-#[must_use]
 pub fn child_main(limits: Option<&str>) -> u8 {
     let Some(limits) = limits.and_then(ChildLimits::of_argument) else {
         return 2;

@@ -24,13 +24,11 @@ const MAX_SECONDS: u64 = 2;
 const MAX_LOST: usize = 2;
 
 /// The grammar for the highlighting of a file, as rule files name it; `None` when there is none.
-#[must_use]
 pub fn grammar(path: &[u8]) -> Option<&'static str> {
     code::grammar_of(&String::from_utf8_lossy(path)).map(grammar_name)
 }
 
 /// Highlights texts, each given with its grammar; `None` for a text that could not be highlighted.
-#[must_use]
 pub fn colour(executable: &Path, limits: Limits, texts: &[(&str, &[u8])]) -> Vec<Option<Vec<Span>>> {
     let asked: Vec<usize> = (0..texts.len())
         .filter(|&index| texts[index].1.len() as u64 <= limits.file_bytes.min(MAX_BYTES))

@@ -39,7 +39,6 @@ pub struct Outlined<'a> {
 }
 
 /// Finds the definition that encloses each place of each file; `None` where there is none or the scan failed.
-#[must_use]
 pub fn enclose(executable: &Path, limits: Limits, files: &[Outlined<'_>]) -> Vec<Vec<Option<Enclosing>>> {
     let asked: Vec<(usize, &'static str, &[u8])> = files
         .iter()
@@ -63,7 +62,6 @@ pub fn enclose(executable: &Path, limits: Limits, files: &[Outlined<'_>]) -> Vec
 }
 
 /// Counts the syntax errors of each text, given with its path; `None` where the scan failed.
-#[must_use]
 pub fn parse_errors(executable: &Path, limits: Limits, texts: &[(&[u8], &[u8])]) -> Vec<Option<usize>> {
     let asked: Vec<(usize, &'static str, &[u8])> = texts
         .iter()

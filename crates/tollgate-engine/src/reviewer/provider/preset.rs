@@ -22,7 +22,6 @@ pub struct Preset {
 }
 
 /// The service that goes by this name.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static Preset> {
     ALL.iter().find(|preset| preset.name == name)
 }

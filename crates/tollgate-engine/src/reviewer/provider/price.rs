@@ -17,7 +17,6 @@ pub struct Price {
 }
 
 /// The cost of a call at this price, in US dollars.
-#[must_use]
 pub fn cost(usage: &Usage, price: &Price) -> f64 {
     let cached = usage.cached.min(usage.input);
     let fresh = usage.input - cached;
@@ -25,7 +24,6 @@ pub fn cost(usage: &Usage, price: &Price) -> f64 {
 }
 
 /// The price of a model, where it is known; a vendor before its name and a date behind it do not matter.
-#[must_use]
 pub fn of(model: &str) -> Option<Price> {
     let name = model.rsplit('/').next().unwrap_or_default().replace('.', "-");
     PRICES

@@ -55,7 +55,6 @@ pub struct Card {
 
 impl Card {
     /// A card with defaults.
-    #[must_use]
     pub fn new(id: FeatureId, state: State, facts: Facts) -> Self {
         Self {
             id,

@@ -34,7 +34,6 @@ pub struct Facts {
 
 impl Facts {
     /// The title, or the first line of the description for want of one.
-    #[must_use]
     pub fn display_title(&self) -> &str {
         if self.title.is_empty() { &self.first_line } else { &self.title }
     }

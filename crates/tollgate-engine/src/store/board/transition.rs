@@ -53,7 +53,6 @@ pub struct Transition {
 
 impl Transition {
     /// A transition with defaults.
-    #[must_use]
     pub fn new(project: i64, feature: &FeatureId, event: Event, who: &str, at_ms: u64) -> Self {
         Self {
             project,
@@ -74,7 +73,6 @@ impl Transition {
 }
 
 /// Appends no events.
-#[must_use]
 pub fn silence() -> Announce {
     Box::new(|_, _, _| Vec::new())
 }

@@ -51,7 +51,6 @@ pub struct BotCommandRow {
 
 impl BotCommandRow {
     /// True for a bot, which may only propose.
-    #[must_use]
     pub fn is_by_bot(&self) -> bool {
         self.who.ends_with(BOT_SUFFIX)
     }

@@ -29,7 +29,6 @@ pub struct FailingPull {
 
 impl FailingPull {
     /// The problem, for people.
-    #[must_use]
     pub fn in_words(&self) -> String {
         match self.given_up {
             Some(kind) => format!("the {} was given up: {}", kind.as_str(), self.problem),
