@@ -37,7 +37,6 @@ mod retention;
 pub mod reviewer;
 
 pub(crate) use database::masked;
-pub(crate) use file::word;
 
 pub use database::DatabaseUrl;
 pub use github::{Github, GithubPart};

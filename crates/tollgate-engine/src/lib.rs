@@ -8,6 +8,20 @@
 //! `config, failure, process ← agent ← forge, reviewer ← pipeline`; `forge`
 //! and `reviewer` do not name one another. Nothing here prints.
 
+/// Implements the conversion of one enum into another whose variants have the same names.
+#[macro_export]
+macro_rules! same_variants {
+    ($from:ident => $to:ident: $($variant:ident)+) => {
+        impl From<$from> for $to {
+            fn from(value: $from) -> Self {
+                match value {
+                    $($from::$variant => Self::$variant,)+
+                }
+            }
+        }
+    };
+}
+
 pub mod agent;
 pub mod board;
 pub mod call;

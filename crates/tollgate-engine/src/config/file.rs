@@ -184,23 +184,9 @@ pub struct StorePart {
     pub enabled: Option<bool>,
 }
 
-/// Implements the conversion of a word of the file into the value of the same name.
-macro_rules! word {
-    ($word:ident for $value:ident: $($variant:ident)+) => {
-        impl From<$word> for $value {
-            fn from(word: $word) -> Self {
-                match word {
-                    $($word::$variant => Self::$variant,)+
-                }
-            }
-        }
-    };
-}
-pub(crate) use word;
-
-word!(ProfileWord for Profile: Strict Balanced Minimal);
-word!(SeverityWord for Severity: Critical High Medium Low Nit Praise);
-word!(CategoryWord for Category: Compliance Security Logic Error Type Test Perf Architecture Style Doc);
+same_variants!(ProfileWord => Profile: Strict Balanced Minimal);
+same_variants!(SeverityWord => Severity: Critical High Medium Low Nit Praise);
+same_variants!(CategoryWord => Category: Compliance Security Logic Error Type Test Perf Architecture Style Doc);
 
 /// The review profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -10,10 +10,10 @@ use super::command::{Agent, CommandBackend, Output, Preset as AgentPreset, Promp
 use super::provider::price::{self, Price};
 use super::provider::{Connection, Key, Net, Protocol, Provider, Structured, preset};
 use super::{command, recording::Recording};
+use crate::config::Chosen;
 use crate::config::reviewer::{
     AgentWord, OutputWord, PromptWord, ProtocolWord, ProviderWord, ReviewerPart, StructuredWord,
 };
-use crate::config::{Chosen, word};
 use crate::tree::{self, Entry};
 
 /// The most tokens of a change in one call of a service.
@@ -247,8 +247,8 @@ fn provider_name(word: ProviderWord) -> &'static str {
     }
 }
 
-word!(ProtocolWord for Protocol: OpenAi Anthropic Gemini);
-word!(AgentWord for AgentPreset: Claude Codex Gemini CursorAgent OpenCode Aider);
+same_variants!(ProtocolWord => Protocol: OpenAi Anthropic Gemini);
+same_variants!(AgentWord => AgentPreset: Claude Codex Gemini CursorAgent OpenCode Aider);
 
 #[cfg(test)]
 mod tests {

@@ -109,17 +109,8 @@ macro_rules! words {
         #[serde(rename_all = "kebab-case")]
         enum $word { $($variant),* }
 
-        impl From<$kind> for $word {
-            fn from(kind: $kind) -> Self {
-                match kind { $($kind::$variant => Self::$variant),* }
-            }
-        }
-
-        impl From<$word> for $kind {
-            fn from(word: $word) -> Self {
-                match word { $($word::$variant => Self::$variant),* }
-            }
-        }
+        same_variants!($kind => $word: $($variant)*);
+        same_variants!($word => $kind: $($variant)*);
     };
 }
 

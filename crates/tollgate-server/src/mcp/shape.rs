@@ -10,11 +10,12 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollgate_core::coverage::{self, Coverage};
-use tollgate_core::finding::{self, Side};
+use tollgate_core::finding::{self, Severity as FindingSeverity, Side};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::gate::Gate;
 use tollgate_core::report::head_state::HeadState;
 use tollgate_core::review::{Review, WithheldFinding};
+use tollgate_engine::same_variants;
 
 use super::answer::cut;
 
@@ -34,18 +35,7 @@ pub(super) enum Severity {
     Critical,
 }
 
-impl From<finding::Severity> for Severity {
-    fn from(severity: finding::Severity) -> Self {
-        match severity {
-            finding::Severity::Praise => Self::Praise,
-            finding::Severity::Nit => Self::Nit,
-            finding::Severity::Low => Self::Low,
-            finding::Severity::Medium => Self::Medium,
-            finding::Severity::High => Self::High,
-            finding::Severity::Critical => Self::Critical,
-        }
-    }
-}
+same_variants!(FindingSeverity => Severity: Praise Nit Low Medium High Critical);
 
 /// One remark about the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -7,6 +7,7 @@ use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::Status;
 use tollgate_engine::board::Board;
 use tollgate_engine::forge::worktree::Removed;
+use tollgate_engine::same_variants;
 use tollgate_engine::store::board::FeatureRow;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -165,21 +166,12 @@ acts! {
         => |board, project, id| Ok(board.retry(project, id, BY)?);
     /// Moves a feature to another column, if it may go there.
     move_to "/api/projects/{project}/features/{feature}/move" "moveFeature" (Body<Move>, Move)
-        => |board, project, id, to| Ok(board.move_to(project, id, BY, &to.status.status())?);
+        => |board, project, id, to| Ok(board.move_to(project, id, BY, &to.status.into())?);
     /// Removes the work tree of a feature, if nothing in it would be lost.
     clean "/api/projects/{project}/features/{feature}/clean" "cleanFeature" => remove_worktree;
 }
 
-impl Column {
-    fn status(self) -> Status {
-        match self {
-            Self::Backlog => Status::Backlog,
-            Self::WaitingApproval => Status::WaitingApproval,
-            Self::Verified => Status::Verified,
-            Self::Completed => Status::Completed,
-        }
-    }
-}
+same_variants!(Column => Status: Backlog WaitingApproval Verified Completed);
 
 fn remove_worktree(board: &Board, project: ProjectId, id: &FeatureId) -> Result<FeatureRow, Problem> {
     let why = match board.clean(project, id).map_err(problem::conflict)? {

@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use tollgate_engine::history::Export;
+use tollgate_engine::same_variants;
 use utoipa::ToSchema;
 
 /// The form of a review as a file.
@@ -21,16 +22,9 @@ pub(crate) enum ExportFormat {
     Html,
 }
 
-impl ExportFormat {
-    pub(crate) fn export(self) -> Export {
-        match self {
-            Self::Json => Export::Json,
-            Self::Markdown => Export::Markdown,
-            Self::Sarif => Export::Sarif,
-            Self::Html => Export::Html,
-        }
-    }
+same_variants!(ExportFormat => Export: Json Markdown Sarif Html);
 
+impl ExportFormat {
     /// The file, under a name without an ending.
     pub(crate) fn file(self, name: &str, text: String) -> Response {
         let (kind, ending) = match self {

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tollgate_engine::board::iso;
 use tollgate_engine::pulls::jobs;
+use tollgate_engine::same_variants;
 use tollgate_engine::store::jobs::{Job, JobQuery, JobRefused, JobState};
 use utoipa::{IntoParams, ToSchema};
 
@@ -85,25 +86,8 @@ pub(crate) struct JobBody {
     until: Option<String>,
 }
 
-impl StateWord {
-    fn of(state: JobState) -> Self {
-        match state {
-            JobState::Queued => Self::Queued,
-            JobState::Running => Self::Running,
-            JobState::Failed => Self::Failed,
-            JobState::Dead => Self::Dead,
-        }
-    }
-
-    fn state(self) -> JobState {
-        match self {
-            Self::Queued => JobState::Queued,
-            Self::Running => JobState::Running,
-            Self::Failed => JobState::Failed,
-            Self::Dead => JobState::Dead,
-        }
-    }
-}
+same_variants!(JobState => StateWord: Queued Running Failed Dead);
+same_variants!(StateWord => JobState: Queued Running Failed Dead);
 
 impl From<Job> for JobBody {
     fn from(job: Job) -> Self {
@@ -112,7 +96,7 @@ impl From<Job> for JobBody {
             kind: job.kind,
             repository: job.place,
             subject: job.subject,
-            state: StateWord::of(job.state),
+            state: job.state.into(),
             attempt: job.attempt,
             since: iso(job.since_ms),
             next: job.next_ms.map(iso),
@@ -137,7 +121,7 @@ pub(crate) async fn list(State(app): State<Shared>, Query(which): Query<JobFilte
         return Err(Problem::new(Kind::Unprocessable, format!("`limit` is not from 1 to {MAX_LIMIT}")));
     }
     let place = text("repository", which.repository.as_ref())?;
-    let query = JobQuery { state: which.state.map(StateWord::state), place, limit, now_ms: app.board.now() };
+    let query = JobQuery { state: which.state.map(JobState::from), place, limit, now_ms: app.board.now() };
     let jobs = app.call(move |board| board.database().jobs(&query)).await?;
     Ok(Json(JobsBody { jobs: jobs.into_iter().map(Into::into).collect() }))
 }

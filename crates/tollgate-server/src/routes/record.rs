@@ -284,7 +284,7 @@ pub(crate) async fn export(
 ) -> Result<Response, Problem> {
     // Names of features are letters, digits, `-` and `_`.
     let name = format!("{id}-review-{number}");
-    let export = move |board: &Board| board.export(project, &id, number, format.export()).map_err(problem::conflict);
+    let export = move |board: &Board| board.export(project, &id, number, format.into()).map_err(problem::conflict);
     let text = app.call_in(project, export).await?;
     Ok(format.file(&name, text))
 }

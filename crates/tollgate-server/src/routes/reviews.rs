@@ -210,6 +210,6 @@ pub(crate) async fn export(
         return Err(Problem::new(Kind::NotFound, format!("review {run} failed, so there is nothing to export: {why}")));
     };
     review.re_review_required = recalled.is_outdated;
-    let text = history::export(&review, &[], recalled.listed.gate, format.export());
+    let text = history::export(&review, &[], recalled.listed.gate, format.into());
     Ok(format.file(&format!("tollgate-review-{run}"), text))
 }

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tollgate_core::board::FeatureId;
-use tollgate_engine::board::{self, Edits};
+use tollgate_engine::board::{self, Edits, Part};
+use tollgate_engine::same_variants;
 use utoipa::ToSchema;
 
 /// A project to add.
@@ -168,11 +169,4 @@ pub(crate) enum DiffPart {
     Delta,
 }
 
-impl From<DiffPart> for board::Part {
-    fn from(part: DiffPart) -> Self {
-        match part {
-            DiffPart::Whole => Self::Whole,
-            DiffPart::Delta => Self::Delta,
-        }
-    }
-}
+same_variants!(DiffPart => Part: Whole Delta);

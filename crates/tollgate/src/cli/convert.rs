@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tollgate_core::gate::{self, FailOn, Gate};
 use tollgate_core::report::{self, InputFormat, Strictness};
 use tollgate_engine::failure::Failure;
+use tollgate_engine::same_variants;
 
 use super::{CliContext, Exit, failure, output, review};
 
@@ -48,22 +49,12 @@ enum Source {
     Rdjsonl,
 }
 
-impl Source {
-    fn format(self) -> InputFormat {
-        match self {
-            Self::Json => InputFormat::Json,
-            Self::Markdown => InputFormat::Markdown,
-            Self::Sarif => InputFormat::Sarif,
-            Self::Rdjson => InputFormat::Rdjson,
-            Self::Rdjsonl => InputFormat::Rdjsonl,
-        }
-    }
-}
+same_variants!(Source => InputFormat: Json Markdown Sarif Rdjson Rdjsonl);
 
 pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let name = args.input.display().to_string();
     let strictness = if args.lenient { Strictness::Lenient } else { Strictness::Strict };
-    let read = read_report(context, &args.input, args.from.map(Source::format), strictness, None)?;
+    let read = read_report(context, &args.input, args.from.map(InputFormat::from), strictness, None)?;
     for note in &read.notes {
         output::say(&format!("note: {name}: {note}"));
     }

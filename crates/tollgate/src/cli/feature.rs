@@ -11,6 +11,7 @@ use tollgate_core::board::machine::Status;
 use tollgate_core::visible::visible;
 use tollgate_engine::board::{Board, DismissRequest, NewFeature, Refused};
 use tollgate_engine::failure::Failure;
+use tollgate_engine::same_variants;
 use tollgate_engine::store::board::{CardFilter, FeatureRow, ProjectRow};
 use tollgate_server::view::{card_json, feature_json};
 
@@ -298,17 +299,7 @@ enum Column {
     Completed,
 }
 
-impl Column {
-    fn status(self) -> Status {
-        match self {
-            Self::Backlog => Status::Backlog,
-            Self::InProgress => Status::InProgress,
-            Self::WaitingApproval => Status::WaitingApproval,
-            Self::Verified => Status::Verified,
-            Self::Completed => Status::Completed,
-        }
-    }
-}
+same_variants!(Column => Status: Backlog InProgress WaitingApproval Verified Completed);
 
 /// The board, the selected project and the output format.
 struct BoardContext<'a> {
@@ -359,7 +350,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
             scene.act(&id, true, |id| board.reject(project, id, &who, &note))
         }
         Command::Retry { id } => scene.act(&id, true, |id| board.retry(project, id, &who)),
-        Command::Move { id, status } => scene.act(&id, true, |id| board.move_to(project, id, &who, &status.status())),
+        Command::Move { id, status } => scene.act(&id, true, |id| board.move_to(project, id, &who, &status.into())),
     }
 }
 

@@ -8,6 +8,7 @@ use tollgate_engine::board::Board;
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::{Failure, Kind};
 use tollgate_engine::pulls::jobs;
+use tollgate_engine::same_variants;
 use tollgate_engine::store::jobs::{Job, JobId, JobQuery, JobRefused, JobState};
 
 use super::history::{timestamp, when};
@@ -89,16 +90,7 @@ enum State {
     Dead,
 }
 
-impl State {
-    fn of_job(self) -> JobState {
-        match self {
-            Self::Queued => JobState::Queued,
-            Self::Running => JobState::Running,
-            Self::Failed => JobState::Failed,
-            Self::Dead => JobState::Dead,
-        }
-    }
-}
+same_variants!(State => JobState: Queued Running Failed Dead);
 
 impl List {
     const LIMIT: usize = 100;
@@ -119,7 +111,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
         // Listing does not create a database.
         Command::List(list) if !is_there => show(&[], list.format),
         Command::List(list) => {
-            let (board, state) = (board()?, list.state.map(State::of_job));
+            let (board, state) = (board()?, list.state.map(JobState::from));
             let query = JobQuery { state, place: list.repo, limit: list.limit, now_ms: board.now() };
             show(&board.database().jobs(&query)?, list.format)
         }

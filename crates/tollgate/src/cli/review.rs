@@ -23,6 +23,7 @@ use tollgate_engine::pipeline::{
 };
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_engine::reviewer::recording::Recording;
+use tollgate_engine::same_variants;
 use tollgate_engine::store::Store;
 use tollgate_rules::text::mask;
 
@@ -172,16 +173,6 @@ enum ProfileFlag {
     Minimal,
 }
 
-impl From<ProfileFlag> for ProfileWord {
-    fn from(flag: ProfileFlag) -> Self {
-        match flag {
-            ProfileFlag::Strict => Self::Strict,
-            ProfileFlag::Balanced => Self::Balanced,
-            ProfileFlag::Minimal => Self::Minimal,
-        }
-    }
-}
-
 /// The values of `--fail-on`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FailOnFlag {
@@ -193,17 +184,8 @@ enum FailOnFlag {
     Never,
 }
 
-impl From<FailOnFlag> for FailOnWord {
-    fn from(flag: FailOnFlag) -> Self {
-        match flag {
-            FailOnFlag::Critical => Self::Critical,
-            FailOnFlag::High => Self::High,
-            FailOnFlag::Medium => Self::Medium,
-            FailOnFlag::Low => Self::Low,
-            FailOnFlag::Never => Self::Never,
-        }
-    }
-}
+same_variants!(ProfileFlag => ProfileWord: Strict Balanced Minimal);
+same_variants!(FailOnFlag => FailOnWord: Critical High Medium Low Never);
 
 pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let with = args.with.iter().map(|path| ("--with", Some(path.as_path())));

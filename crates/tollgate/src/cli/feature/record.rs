@@ -10,6 +10,7 @@ use tollgate_engine::board::{DismissRequest, Edits, Refused};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::worktree::Removed;
 use tollgate_engine::history::Export;
+use tollgate_engine::same_variants;
 use tollgate_engine::store::DismissalRow;
 use tollgate_engine::store::board::FeatureRow;
 use tollgate_server::view::dismissal_json;
@@ -59,16 +60,7 @@ pub(super) enum Form {
     Html,
 }
 
-impl Form {
-    fn export(self) -> Export {
-        match self {
-            Self::Markdown => Export::Markdown,
-            Self::Json => Export::Json,
-            Self::Sarif => Export::Sarif,
-            Self::Html => Export::Html,
-        }
-    }
-}
+same_variants!(Form => Export: Markdown Json Sarif Html);
 
 impl BoardContext<'_> {
     pub(super) fn edit(&self, edit: Edit) -> Result<Exit, Failure> {
@@ -185,7 +177,7 @@ impl BoardContext<'_> {
         file: Option<PathBuf>,
     ) -> Result<Exit, Failure> {
         let number = self.reviewed(row, asked)?;
-        let text = self.board.export(self.project.id, &row.id, number, form.export()).map_err(Refused::into_failure)?;
+        let text = self.board.export(self.project.id, &row.id, number, form.into()).map_err(Refused::into_failure)?;
         output::deliver(self.context, &text, file.as_deref())?;
         Ok(Exit::Success)
     }
