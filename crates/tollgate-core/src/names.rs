@@ -1,6 +1,7 @@
 //! Names of enum values in files, events and the API: one table generates `ALL`, `as_str` and `parse`.
 
 /// Implements `ALL`, `as_str` and `parse` for an enum without fields.
+#[macro_export]
 macro_rules! names {
     ($type:ident { $($variant:ident => $name:literal),+ $(,)? }) => {
         impl $type {

@@ -13,11 +13,12 @@ use std::fmt;
 
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::Pause;
+use tollgate_core::names;
 
 use super::pulls::{NewPost, Priority};
 use super::{Database, number, pulls, queue};
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, from_row, params};
 
 /// The stable name of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -71,27 +72,12 @@ pub enum JobState {
     Dead,
 }
 
-impl JobState {
-    /// All states.
-    pub const ALL: [Self; 4] = [Self::Queued, Self::Running, Self::Failed, Self::Dead];
-
-    /// Its word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Failed => "failed",
-            Self::Dead => "dead",
-        }
-    }
-
-    /// Parses a word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
-    }
-}
+names!(JobState {
+    Queued => "queued",
+    Running => "running",
+    Failed => "failed",
+    Dead => "dead",
+});
 
 /// A job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -344,17 +330,10 @@ fn of_row(row: &Row<'_>) -> sql::Result<Job> {
     };
     let (state, subject): (String, String) = (row.get("state")?, row.get("subject")?);
     let is_feature = matches!(id, JobId::Work(..));
-    Ok(Job {
+    Ok(from_row!(row => Job {
+        kind, place, attempt, since_ms, next_ms, problem, owner, until_ms;
         id,
-        kind: row.get("kind")?,
-        place: row.get("place")?,
         subject: if is_feature { subject } else { format!("#{subject}") },
         state: JobState::parse(&state).ok_or_else(|| pulls::damaged("a job is in no state"))?,
-        attempt: row.get("attempt")?,
-        since_ms: row.get("since_ms")?,
-        next_ms: row.get("next_ms")?,
-        problem: row.get("problem")?,
-        owner: row.get("owner")?,
-        until_ms: row.get("until_ms")?,
-    })
+    }))
 }

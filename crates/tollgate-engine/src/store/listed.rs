@@ -7,6 +7,7 @@ use tollgate_core::board::FeatureId;
 use tollgate_core::coverage::CoverageCount;
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::Gate;
+use tollgate_core::names;
 use tollgate_core::report::head_state::HeadState;
 use tollgate_core::verdict::Verdict;
 
@@ -30,26 +31,11 @@ pub enum Origin {
     PullRequest,
 }
 
-impl Origin {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::CommandLine, Self::Pipeline, Self::PullRequest];
-
-    /// The stored word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::CommandLine => "command-line",
-            Self::Pipeline => "pipeline",
-            Self::PullRequest => "pull-request",
-        }
-    }
-
-    /// Parses the stored word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|origin| origin.as_str() == word)
-    }
-}
+names!(Origin {
+    CommandLine => "command-line",
+    Pipeline => "pipeline",
+    PullRequest => "pull-request",
+});
 
 /// The sort order of runs. Ties are sorted newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,27 +51,14 @@ pub enum Order {
     Dearest,
 }
 
+names!(Order {
+    Newest => "newest",
+    Findings => "findings",
+    Longest => "longest",
+    Dearest => "dearest",
+});
+
 impl Order {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Newest, Self::Findings, Self::Longest, Self::Dearest];
-
-    /// The word in URLs.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Newest => "newest",
-            Self::Findings => "findings",
-            Self::Longest => "longest",
-            Self::Dearest => "dearest",
-        }
-    }
-
-    /// Parses the word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|order| order.as_str() == word)
-    }
-
     /// The sort key, in SQL.
     fn key(self) -> &'static str {
         match self {

@@ -19,7 +19,7 @@ use tollgate_core::sha::Sha;
 
 use super::{Database, number};
 use crate::failure::Failure;
-use crate::store::sql::{self, OptionalExtension as _, Row, params};
+use crate::store::sql::{self, OptionalExtension as _, Row, from_row, params};
 
 mod bot_command;
 mod claim;
@@ -130,27 +130,14 @@ fn of_row(row: &Row<'_>) -> sql::Result<PullRow> {
         let text: Option<String> = row.get(name)?;
         text.map(|text| Sha::parse(&text).map_err(|error| damaged(error.to_string()))).transpose()
     };
-    Ok(PullRow {
-        id: row.get("id")?,
+    Ok(from_row!(row => PullRow {
+        id, number, installation, wanted, done, again, whole, review_at_ms, attempt, troubles, paused_by, base_branch,
+        reviewed_as, run, problem;
         repo: repo(row)?,
-        number: row.get("number")?,
-        installation: row.get("installation")?,
-        wanted: row.get("wanted")?,
-        done: row.get("done")?,
-        again: row.get("again")?,
-        whole: row.get("whole")?,
-        review_at_ms: row.get("review_at_ms")?,
-        attempt: row.get("attempt")?,
-        troubles: row.get("troubles")?,
-        paused_by: row.get("paused_by")?,
         is_closed: row.get("closed")?,
-        base_branch: row.get("base_branch")?,
         head: sha("head")?,
         reviewed_head: sha("reviewed_head")?,
-        reviewed_as: row.get("reviewed_as")?,
-        run: row.get("run")?,
-        problem: row.get("problem")?,
-    })
+    }))
 }
 
 fn repo(row: &Row<'_>) -> sql::Result<Repo> {

@@ -2,13 +2,14 @@
 
 use tollgate_core::coverage::CoverageCount;
 use tollgate_core::finding::Severity;
+use tollgate_core::names;
 use tollgate_core::report::json;
 use tollgate_core::review::Review;
 use tollgate_core::verdict::Verdict;
 
 use super::{Database, Subject};
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, from_row, params};
 
 /// The columns of [`run`], in order.
 pub(super) const SELECT: &str = "SELECT id, repository, subject, scope, state, started_ms, finished_ms, version, head, \
@@ -67,17 +68,11 @@ pub enum State {
     Cancelled,
 }
 
-impl State {
-    /// The stored word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
+names!(State {
+    Completed => "completed",
+    Failed => "failed",
+    Cancelled => "cancelled",
+});
 
 /// The number of findings of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -112,32 +107,20 @@ pub(super) fn run(row: &Row<'_>) -> sql::Result<Run> {
     let text: Option<String> = row.get("review")?;
     let review = text.map(|text| json::read_stored(text.as_bytes()).map_err(|error| damaged(error.to_string())));
     let state: String = row.get("state")?;
-    let state = [State::Completed, State::Failed, State::Cancelled].into_iter().find(|known| known.as_str() == state);
+    let state = State::parse(&state);
     let verdict: Option<String> = row.get("verdict")?;
-    Ok(Run {
-        id: row.get("id")?,
+    Ok(from_row!(row => Run {
+        id, started_ms, finished_ms, version, head, base, compared, title, gate, problem, n_added, prior, snapshot;
         subject: Subject { repository: row.get("repository")?, name: row.get("subject")?, scope: row.get("scope")? },
         state: state.ok_or_else(|| damaged("a run has no state".to_owned()))?,
-        started_ms: row.get("started_ms")?,
-        finished_ms: row.get("finished_ms")?,
-        version: row.get("version")?,
-        head: row.get("head")?,
-        base: row.get("base")?,
-        compared: row.get("compared")?,
-        title: row.get("title")?,
         verdict: verdict.as_deref().and_then(Verdict::parse),
-        gate: row.get("gate")?,
-        problem: row.get("problem")?,
-        n_added: row.get("n_added")?,
         coverage: CoverageCount {
             reviewed: row.get("reviewed")?,
             skipped: row.get("skipped")?,
             not_reviewed: row.get("not_reviewed")?,
         },
-        prior: row.get("prior")?,
         review: review.transpose()?.map(Box::new),
-        snapshot: row.get("snapshot")?,
-    })
+    }))
 }
 
 pub(super) fn damaged(problem: String) -> sql::Error {

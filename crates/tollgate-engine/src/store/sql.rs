@@ -18,6 +18,14 @@ mod error;
 mod postgres;
 mod value;
 
+/// Builds a struct from a row: the fields before the semicolon from the columns of their names, the others as given.
+macro_rules! from_row {
+    ($row:ident => $type:ident { $($column:ident),+; $($rest:tt)* }) => {
+        $type { $($column: $row.get(stringify!($column))?,)+ $($rest)* }
+    };
+}
+pub(super) use from_row;
+
 pub(super) use error::{Error, OptionalExtension, Result, with_causes};
 pub(super) use postgres::{Follower, Session, connect};
 

@@ -10,7 +10,7 @@ use super::transition::{self, Changes, HistoryEntry};
 use super::work::{self, Settling};
 use super::{NewEvent, NewIteration, event, id, iteration, project, state};
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, from_row, params};
 use crate::store::{Database, number};
 
 /// The facts of a feature's file that lists show.
@@ -171,36 +171,17 @@ pub(super) fn find(connection: &Connection, project: i64, id: &FeatureId) -> sql
 
 fn of_row(row: &Row<'_>) -> sql::Result<FeatureRow> {
     let (worktree, dependencies): (Option<String>, String) = (row.get("worktree")?, row.get("dependencies")?);
-    Ok(FeatureRow {
-        project: row.get("project")?,
+    Ok(from_row!(row => FeatureRow {
+        project, rev, projected_rev, document, file_hash, broken, branch, target, base, problem, note, hook_output,
+        cost_usd, n_tokens, created_ms, updated_ms;
         id: id(row.get("id")?)?,
-        rev: row.get("rev")?,
-        projected_rev: row.get("projected_rev")?,
         state: state::of_row(row)?,
-        facts: Facts {
-            title: row.get("title")?,
-            first_line: row.get("first_line")?,
-            priority: row.get("priority")?,
+        facts: from_row!(row => Facts {
+            title, first_line, priority, category, model, skip_tests;
             dependencies: super::strings(&dependencies)?,
-            category: row.get("category")?,
-            model: row.get("model")?,
-            skip_tests: row.get("skip_tests")?,
-        },
-        document: row.get("document")?,
-        file_hash: row.get("file_hash")?,
-        broken: row.get("broken")?,
-        branch: row.get("branch")?,
-        target: row.get("target")?,
-        base: row.get("base")?,
+        }),
         worktree: worktree.map(PathBuf::from),
-        problem: row.get("problem")?,
-        note: row.get("note")?,
-        hook_output: row.get("hook_output")?,
-        cost_usd: row.get("cost_usd")?,
-        n_tokens: row.get("n_tokens")?,
-        created_ms: row.get("created_ms")?,
-        updated_ms: row.get("updated_ms")?,
-    })
+    }))
 }
 
 /// The searched text, in lower case.

@@ -11,7 +11,7 @@ use tollgate_core::finding::{Category, Severity};
 
 use super::damaged;
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, from_row, params};
 use crate::store::{Database, RunRecord, number, record};
 
 /// A finished review, to be stored.
@@ -174,14 +174,11 @@ fn of_row(row: &Row<'_>) -> sql::Result<IterationRow> {
     let overridden: Option<String> = row.get("overridden")?;
     iteration.overridden = overridden.as_deref().map(override_of_json).transpose()?;
     iteration.note = row.get("note")?;
-    Ok(IterationRow {
+    Ok(from_row!(row => IterationRow {
+        diff, delta, run, stored_ms;
         row: row.get("id")?,
         iteration,
-        diff: row.get("diff")?,
-        delta: row.get("delta")?,
-        run: row.get("run")?,
-        stored_ms: row.get("stored_ms")?,
-    })
+    }))
 }
 
 #[derive(Debug, Serialize, Deserialize)]

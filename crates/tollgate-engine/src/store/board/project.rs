@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::failure;
 use crate::failure::Failure;
 use crate::store::Database;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, from_row, params};
 
 /// A project on the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,11 +102,8 @@ pub(super) fn exists(connection: &Connection, id: i64) -> sql::Result<bool> {
 
 fn of_row(row: &Row<'_>) -> sql::Result<ProjectRow> {
     let path: String = row.get("path")?;
-    Ok(ProjectRow {
-        id: row.get("id")?,
+    Ok(from_row!(row => ProjectRow {
+        id, name, added_ms, machine;
         path: path.into(),
-        name: row.get("name")?,
-        added_ms: row.get("added_ms")?,
-        machine: row.get("machine")?,
-    })
+    }))
 }

@@ -15,7 +15,7 @@ use super::work::{self, Settling};
 use super::{NewEvent, NewIteration, event, iteration, state};
 use crate::failure::Failure;
 use crate::store::queue::FencingToken;
-use crate::store::sql::{self, Connection, Row, params};
+use crate::store::sql::{self, Connection, Row, from_row, params};
 use crate::store::{Database, database, number};
 
 /// Builds the events of a transition from the feature afterwards, the state before, and the effects.
@@ -342,16 +342,11 @@ pub(super) fn record(
 
 fn of_row(row: &Row<'_>) -> sql::Result<TransitionRow> {
     let (from, to): (Option<String>, String) = (row.get("from_state")?, row.get("to_state")?);
-    Ok(TransitionRow {
-        rev: row.get("rev")?,
-        at_ms: row.get("at_ms")?,
-        who: row.get("who")?,
-        event: row.get("event")?,
-        note: row.get("note")?,
+    Ok(from_row!(row => TransitionRow {
+        rev, at_ms, who, event, note, iteration;
         from: from.as_deref().map(state::of_json).transpose()?,
         to: state::of_json(&to)?,
-        iteration: row.get("iteration")?,
-    })
+    }))
 }
 
 impl fmt::Debug for Transition {

@@ -7,12 +7,13 @@
 //!
 //! A post that was being published when its worker died may be there or not: the next worker has to look first.
 
+use tollgate_core::names;
 use tollgate_core::sha::Sha;
 
 use super::claim::claimed;
 use super::{Fenced, FencingToken, LeaseLost, damaged, ready};
 use crate::failure::Failure;
-use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, params};
+use crate::store::sql::{self, Connection, OptionalExtension as _, Row, ToSql, from_row, params};
 use crate::store::{Database, number};
 
 /// The kind of a post. They are published in this order: the check ends last.
@@ -34,28 +35,15 @@ pub enum PostKind {
     Check,
 }
 
-impl PostKind {
-    const ALL: [Self; 7] =
-        [Self::Review, Self::Inline, Self::Summary, Self::Note, Self::Reply, Self::Resolve, Self::Check];
-
-    pub(super) fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.as_str() == word)
-    }
-
-    /// The stored word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Review => "review",
-            Self::Inline => "inline",
-            Self::Summary => "summary",
-            Self::Note => "note",
-            Self::Reply => "reply",
-            Self::Resolve => "resolve",
-            Self::Check => "check",
-        }
-    }
-}
+names!(PostKind {
+    Review => "review",
+    Inline => "inline",
+    Summary => "summary",
+    Note => "note",
+    Reply => "reply",
+    Resolve => "resolve",
+    Check => "check",
+});
 
 /// The state of a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,18 +58,12 @@ pub enum PostState {
     Cancelled,
 }
 
-impl PostState {
-    const ALL: [Self; 4] = [Self::Due, Self::Posting, Self::Done, Self::Cancelled];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Due => "due",
-            Self::Posting => "posting",
-            Self::Done => "done",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
+names!(PostState {
+    Due => "due",
+    Posting => "posting",
+    Done => "done",
+    Cancelled => "cancelled",
+});
 
 /// A new post.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,18 +227,14 @@ fn of_row(row: &Row<'_>) -> sql::Result<PostRow> {
     let (head, kind, state): (String, String, String) = (row.get("head")?, row.get("kind")?, row.get("state")?);
     let head = Sha::parse(&head).map_err(|error| damaged(error.to_string()))?;
     let kind = PostKind::parse(&kind);
-    let state = PostState::ALL.into_iter().find(|known| known.as_str() == state);
+    let state = PostState::parse(&state);
     let is_final = row.get("final")?;
     let kind = kind.ok_or_else(|| damaged("a post is of no kind"))?;
-    Ok(PostRow {
-        id: row.get("id")?,
+    Ok(from_row!(row => PostRow {
+        id, since_ms, remote_id, attempt, problem;
         post: NewPost { head, kind, key: row.get("key")?, body: row.get("body")?, is_final },
         state: state.ok_or_else(|| damaged("a post is in no state"))?,
-        since_ms: row.get("since_ms")?,
-        remote_id: row.get("remote_id")?,
-        attempt: row.get("attempt")?,
-        problem: row.get("problem")?,
-    })
+    }))
 }
 
 /// Cancels the unpublished posts of a closed pull request.
