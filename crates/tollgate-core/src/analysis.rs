@@ -141,6 +141,18 @@ impl<'a> OpenFile<'a> {
         self.hunks.get_or_insert(hunk.span.clone()).end = hunk.span.end;
     }
 
+    /// True when the next header makes this file one of another type.
+    fn is_followed_by_other_type(&self, next: &Header<'_>) -> bool {
+        let end = self.hunks.as_ref().map_or(self.header.span.end, |hunks| hunks.end);
+        end == next.span.start && self.header.is_other_type(next)
+    }
+
+    fn change_type(&mut self, after: Header<'a>) {
+        let header = &mut self.header;
+        (header.new_path, header.status) = (after.new_path, Status::Modified);
+        (header.binary, header.binary_size) = (header.binary || after.binary, after.binary_size);
+    }
+
     fn section<'p>(&'p self, text: &'p [u8], added: &'p MergedRanges) -> FileSection<'p> {
         let start = self.header.span.start;
         let hunks = self.hunks.clone().unwrap_or(self.header.span.end..self.header.span.end);

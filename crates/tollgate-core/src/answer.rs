@@ -33,6 +33,7 @@ mod prose;
 mod schema;
 mod section;
 mod table;
+mod tag_characters;
 mod vocabulary;
 
 use serde_json::Value;
@@ -210,7 +211,7 @@ pub fn read(text: &str) -> Result<Answer, NoAnswer> {
 
 /// Parses an answer to a prompt with further questions.
 pub fn read_asked(text: &str, asked: PromptQuestions<'_>) -> Result<Answer, NoAnswer> {
-    read_wrapped(text, asked, 0)
+    read_wrapped(text, asked, 0).map(tag_characters::reveal)
 }
 
 /// Parses an answer from a tool call or structured output.
@@ -228,7 +229,7 @@ pub fn read_structured(value: &Value) -> Result<Answer, NoAnswer> {
         found.cut = true;
     }
     let form = Form::Structured;
-    PendingAnswer { form, found, problems }.conclude()
+    PendingAnswer { form, found, problems }.conclude().map(tag_characters::reveal)
 }
 
 /// The JSON Schema of an answer, sent to models.

@@ -91,10 +91,10 @@ pub struct CoverageCount {
 }
 
 impl Coverage {
-    /// True when no hunk is left unreviewed, and not all of them were skipped.
+    /// True when there are hunks, none of them is left unreviewed, and not all of them were skipped.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.count().not_reviewed == 0 && !self.is_all_skipped()
+        !self.hunks.is_empty() && self.count().not_reviewed == 0 && !self.is_all_skipped()
     }
 
     /// True when there are hunks, and neither this review nor an earlier one has looked at any of them.
@@ -109,6 +109,9 @@ impl Coverage {
     #[must_use]
     pub fn incomplete_because(&self) -> Option<String> {
         let hunks = if self.hunks.len() == 1 { "1 hunk".to_owned() } else { format!("{} hunks", self.hunks.len()) };
+        if self.hunks.is_empty() {
+            return Some("there was nothing to review".to_owned());
+        }
         if self.is_all_skipped() {
             let rules = self.rules().join(", ");
             return Some(format!("nothing was reviewed: {hunks} skipped by rule ({rules}); a person has to look"));

@@ -23,6 +23,7 @@ mod header;
 pub(crate) mod hunk;
 pub(crate) mod line_feeds;
 pub(crate) mod line_marks;
+pub(crate) mod mail;
 mod print;
 mod redact;
 pub mod rows;
@@ -33,9 +34,10 @@ use std::sync::Arc;
 use crate::path::RepoPath;
 
 pub(crate) use event::Resume;
-pub use event::{DiffEvent, Events, HunkEvent};
+pub use event::{COLOURED, DiffEvent, Events, HunkEvent};
 pub use header::Header;
 pub use hunk::HunkHead;
+pub use mail::files_in_text;
 pub use print::print;
 pub use redact::redact;
 
@@ -307,8 +309,15 @@ pub fn parse(text: Vec<u8>) -> (Vec<FileDiff>, Vec<Refused>) {
         match event {
             DiffEvent::File(header) => {
                 let between = Span::new(&(end..header.span.start));
-                end = header.span.end;
-                files.push(FileDiff::of_header(&header, between, &text));
+                let start = std::mem::replace(&mut end, header.span.end);
+                let file = FileDiff::of_header(&header, between, &text);
+                match files.last_mut() {
+                    Some(before) if start == header.span.start && before.is_other_type(&file) => {
+                        before.change_type(file);
+                        end = start;
+                    }
+                    _ => files.push(file),
+                }
             }
             DiffEvent::Hunk(hunk) => {
                 let between = Span::new(&(end..hunk.span.start));
@@ -366,6 +375,22 @@ impl FileDiff {
             after: Span::default(),
             text: Arc::clone(text),
         }
+    }
+
+    /// True when `after` adds what this file deletes, as git writes a file that becomes a link or the other way round.
+    fn is_other_type(&self, after: &Self) -> bool {
+        let kind = |mode: Option<u32>| mode.map(|mode| mode & 0o170_000);
+        self.status == Status::Deleted
+            && after.status == Status::Added
+            && self.old_path == after.new_path
+            && kind(self.old_mode) != kind(after.new_mode)
+    }
+
+    /// Turns a deleted file into one of another type; the header of the new one is part of the text between hunks.
+    fn change_type(&mut self, after: Self) {
+        (self.new_path, self.new_mode, self.new_blob) = (after.new_path, after.new_mode, after.new_blob);
+        (self.status, self.binary) = (Status::Modified, self.binary || after.binary);
+        self.binary_size = after.binary_size;
     }
 
     /// The section of the input about this file, from its header to its last hunk.

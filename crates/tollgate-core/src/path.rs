@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::visible::is_hidden;
+
 /// The path of a file in a finding: relative, with forward slashes, not empty, inside the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FilePath(String);
@@ -105,6 +107,46 @@ impl RepoPath {
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
+
+    /// Why no checkout may write this path; `None` for a path inside the repository and outside of its git directory.
+    #[must_use]
+    pub fn danger(&self) -> Option<PathDanger> {
+        let text = String::from_utf8_lossy(&self.0);
+        let is_drive = matches!(self.0.get(..2), Some([letter, b':']) if letter.is_ascii_alphabetic());
+        if text.starts_with(['/', '\\']) || is_drive && matches!(self.0.get(2), None | Some(b'/' | b'\\')) {
+            return Some(PathDanger::Outside);
+        }
+        // On Windows a backslash separates steps, too.
+        let mut steps = text.split(['/', '\\']);
+        steps.find_map(|step| match step {
+            ".." => Some(PathDanger::Outside),
+            step => is_git_dir(step).then_some(PathDanger::GitDir),
+        })
+    }
+}
+
+/// Why no checkout may write a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathDanger {
+    /// The path is absolute or has a `..` step.
+    #[error("it is outside of the repository")]
+    Outside,
+    /// A step of the path is the git directory on some file system.
+    #[error("it is inside of the git directory, whose hooks and settings run programs")]
+    GitDir,
+}
+
+/// True for `.git` as any file system reads it: in any case, with characters that HFS+ ignores or that nobody sees, as the
+/// short name of Windows, and with the dots, spaces and streams that NTFS drops.
+fn is_git_dir(step: &str) -> bool {
+    let plain: String = step.chars().filter(|&letter| !is_hidden(letter) && !is_selector(letter)).collect();
+    let plain = plain.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    plain.eq_ignore_ascii_case(".git") || plain.eq_ignore_ascii_case("git~1")
+}
+
+/// True for a variation selector, which changes the look of the character before it or nothing.
+fn is_selector(character: char) -> bool {
+    matches!(character, '\u{fe00}'..='\u{fe0f}')
 }
 
 impl fmt::Display for RepoPath {
@@ -158,6 +200,36 @@ mod tests {
         ];
         for (text, error) in cases {
             assert_eq!(FilePath::parse(text), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn dangerous_paths_are_told_from_plain_ones() {
+        let outside = ["../../etc/passwd", "a/../../b", "..", "/etc/passwd", "C:\\x", "c:/x", "\\\\host\\x", "a\\..\\b"];
+        for path in outside {
+            assert_eq!(RepoPath::from_bytes(path.as_bytes()).danger(), Some(PathDanger::Outside), "{path}");
+        }
+        let inside = [
+            ".git/hooks/pre-commit",
+            ".GIT/config",
+            "sub/.git",
+            "git~1/config",
+            "GIT~1/x",
+            ".g\u{200c}it/config",
+            ".git\u{feff}/config",
+            "\u{200b}.git/config",
+            ".git\u{e0041}/config",
+            ".git\u{fe0f}/config",
+            ".git /config",
+            ".git./config",
+            ".git::$INDEX_ALLOCATION/config",
+            ".git\\hooks\\x",
+        ];
+        for path in inside {
+            assert_eq!(RepoPath::from_bytes(path.as_bytes()).danger(), Some(PathDanger::GitDir), "{path}");
+        }
+        for path in [".gitignore", ".github/x", "a.git/x", "git/x", "a..b", "...", ".git-blame", "git~2", "a:b", "c:x"] {
+            assert_eq!(RepoPath::from_bytes(path.as_bytes()).danger(), None, "{path}");
         }
     }
 

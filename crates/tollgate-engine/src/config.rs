@@ -169,7 +169,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { file_bytes: 1024 * 1024, file_seconds: 10, cpu_seconds: 5, memory_mib: 512, jobs: None }
+        Self { file_bytes: 1024 * 1024, file_seconds: 10, cpu_seconds: 2, memory_mib: 512, jobs: None }
     }
 }
 
@@ -469,26 +469,35 @@ fn load_with(
     Settings::of_layers(&layers)
 }
 
+/// Reads the settings file of a work tree, unparsed; `None` when there is none.
+pub(crate) fn read_repository_file(root: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    read_text(root, FILE_NAME)
+}
+
 fn read_file(dir: &Path, name: &str) -> Result<Option<Layer>, Failure> {
+    let Some(text) = read_text(dir, name)? else { return Ok(None) };
+    if name == FILE_NAME {
+        return of_repository(text, name.to_owned()).map(Some);
+    }
+    let source = dir.join(name).display().to_string();
+    Ok(Some(Layer { values: parse(text, &source)?, source }))
+}
+
+fn read_text(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, Failure> {
     // The user's own file may be a symbolic link, as dotfile managers make them; one in a repository may not.
     let read = if name == FILE_NAME {
         tree::read(dir, name.as_bytes(), MAX_BYTES)
     } else {
         tree::read_own(&dir.join(name), MAX_BYTES)
     };
-    let text = match read {
-        Ok(Entry::File { content, .. }) => content,
-        Ok(Entry::Other) => return Ok(None),
-        Ok(Entry::TooLarge(_)) => return Err(failure::bad_config(name, "the file is larger than 1 MiB")),
-        Ok(Entry::Link(_)) => return Err(failure::bad_config(name, "symbolic links are not followed")),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failure::unreadable(&dir.join(name), &error)),
-    };
-    if name == FILE_NAME {
-        return of_repository(text, name.to_owned()).map(Some);
+    match read {
+        Ok(Entry::File { content, .. }) => Ok(Some(content)),
+        Ok(Entry::Other) => Ok(None),
+        Ok(Entry::TooLarge(_)) => Err(failure::bad_config(name, "the file is larger than 1 MiB")),
+        Ok(Entry::Link(_)) => Err(failure::bad_config(name, "symbolic links are not followed")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failure::unreadable(&dir.join(name), &error)),
     }
-    let source = dir.join(name).display().to_string();
-    Ok(Some(Layer { values: parse(text, &source)?, source }))
 }
 
 fn parse(text: Vec<u8>, source: &str) -> Result<File, Failure> {

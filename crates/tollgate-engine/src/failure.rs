@@ -8,6 +8,10 @@
 use std::fmt;
 use std::path::Path;
 
+use tollgate_core::diff::{COLOURED, Refused};
+use tollgate_core::path::PathDanger;
+use tollgate_core::visible::visible;
+
 /// The kind of a failure, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -193,6 +197,58 @@ pub fn unreadable(path: &Path, problem: &std::io::Error) -> Failure {
 pub fn not_a_patch(name: &str) -> Failure {
     Failure::new(Kind::User, format!("`{name}` holds no unified diff"))
         .hint("Make one with `git diff > change.patch` or `diff -u`.")
+}
+
+/// Git needs more memory than it may have.
+#[must_use]
+pub fn git_too_large(command: &str, mebibytes: u64) -> Failure {
+    Failure::new(Kind::User, format!("`git {command}` needs more than {mebibytes} MiB of memory"))
+        .hint("The change or its repository is too large to be reviewed as a whole; split the change.")
+}
+
+/// Two commits differ in too many paths to be listed.
+#[must_use]
+pub fn too_many_paths(most: u64) -> Failure {
+    Failure::new(Kind::User, format!("the change has more than {most} paths, which are too many to list"))
+}
+
+/// A file that git reads in a work tree is a pipe, a socket or a device.
+#[must_use]
+pub fn special_file(path: &Path) -> Failure {
+    Failure::new(Kind::User, format!("`{}` is not a file but a pipe, a socket or a device", visible(&path.to_string_lossy())))
+        .hint("Remove it: git would wait for it forever.")
+}
+
+/// A patch cannot be read from its file or stream.
+#[must_use]
+pub fn unreadable_patch(name: &str, problem: &std::io::Error) -> Failure {
+    Failure::new(Kind::User, format!("cannot read `{name}`: {problem}"))
+}
+
+/// A patch is larger than the limit.
+#[must_use]
+pub fn patch_too_large(name: &str, limit: u64) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` is larger than {limit} bytes"))
+        .hint("Review it in parts, or by its commits: `tollgate review A..B`.")
+}
+
+/// A part of a patch cannot be read.
+#[must_use]
+pub fn broken_diff(name: &str, refused: &Refused) -> Failure {
+    let Refused { line_number, problem } = refused;
+    let hint = if problem.contains(COLOURED) {
+        "The diff is colored for a terminal; make it again with `git diff --no-color > change.patch`."
+    } else {
+        "The diff is cut off or was edited by hand; make it again with `git diff > change.patch`."
+    };
+    Failure::new(Kind::User, format!("line {line_number} of `{name}`: {problem}")).hint(hint)
+}
+
+/// A patch names a path that no checkout may write.
+#[must_use]
+pub fn dangerous_path(name: &str, path: &str, danger: PathDanger) -> Failure {
+    Failure::new(Kind::User, format!("`{name}` names the path `{}`: {danger}", visible(path)))
+        .hint("Do not apply this patch; git itself refuses such paths.")
 }
 
 /// A configuration file has an error at a position.

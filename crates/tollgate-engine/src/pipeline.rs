@@ -21,6 +21,7 @@ use crate::process;
 use crate::store::{CompletedRun, RunRecord};
 
 mod accept;
+mod branch_settings;
 mod cache;
 mod comment;
 mod fetch;
@@ -35,6 +36,7 @@ use accept::Accepted;
 use fetch::{FetchScope, Fetched};
 use plan::{Plan, Planned};
 
+pub use branch_settings::{BranchConfig, BranchSettings, branch_settings};
 pub(crate) use comment::with_remembered_summary;
 pub use comment::{stored_summary_text, summary_text};
 pub(crate) use models::board_context;
@@ -292,7 +294,7 @@ impl Reviewed {
     }
 
     /// Appends a note for people.
-    pub(crate) fn add_note(&mut self, note: &str) {
+    pub fn add_note(&mut self, note: &str) {
         let notes = self.review.notes.get_or_insert_default();
         if !notes.is_empty() {
             notes.push('\n');

@@ -1,5 +1,8 @@
 //! Redaction of our own API keys in all text that is stored, shown or sent. The secrets of a change: `diff::redact` and the rules' `text::mask`.
 //!
+//! [`publishable`] is the gate for text of models and agents: it redacts every secret that this process holds ([`hold`])
+//! and everything that the rules call a secret, also encoded.
+//!
 //! A prompt injection can make an agent print its key, also encoded. So a key is searched verbatim, with invisible
 //! characters in it, percent-encoded in any mixture, in both alphabets of base64 at any offset of the encoded text, and in
 //! hexadecimal. Matches are replaced:
@@ -8,20 +11,67 @@
 //! the key is sk-ant-api03-…  →  the key is [hidden key]
 //! ```
 //!
-//! Other secrets are masked by `tollgate_rules::text::mask`.
-
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
+use std::sync::{PoisonError, RwLock};
 
 use memchr::memmem::Finder;
 use serde_json::Value;
 use tollgate_core::visible::is_hidden;
+use tollgate_rules::text::mask::mask;
+
+mod encoded;
 
 /// The replacement of a key.
 const HIDDEN: &str = "[hidden key]";
 /// Shorter values are not keys, and redacting them would garble the text.
 const MIN_BYTES: usize = 8;
+
+/// The secrets that this process holds: its token, the webhook secret, the keys of its GitHub App, passwords of databases.
+static HELD: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
+/// Has a secret of this process redacted in every text that leaves it. A secret of several lines is redacted line by line.
+pub fn hold(secret: &str) {
+    let mut held = HELD.write().unwrap_or_else(PoisonError::into_inner);
+    for line in secret.lines().map(str::trim).filter(|line| line.len() >= MIN_BYTES && !line.starts_with("-----")) {
+        if !held.iter().any(|known| known == line) && held.len() < MAX_HELD {
+            held.push(line.to_owned());
+        }
+    }
+}
+
+/// The maximum number of held lines.
+const MAX_HELD: usize = 1_000;
+/// The number of temporary secrets that are held, the latest ones.
+const MAX_TEMPORARY: usize = 64;
+
+/// The latest temporary secrets: access tokens of an app are made anew every hour.
+static TEMPORARY: RwLock<VecDeque<String>> = RwLock::new(VecDeque::new());
+
+/// Has a secret that soon expires redacted, until many others were made after it.
+pub(crate) fn hold_temporary(secret: &str) {
+    let mut held = TEMPORARY.write().unwrap_or_else(PoisonError::into_inner);
+    held.push_back(secret.to_owned());
+    if held.len() > MAX_TEMPORARY {
+        held.pop_front();
+    }
+}
+
+/// A text that may be published: without the secrets that this process holds, and without whatever the rules call one.
+#[must_use]
+pub fn publishable(text: &str) -> Cow<'_, str> {
+    publishable_by(&Redactor::new(Vec::new()), text)
+}
+
+/// The same with further keys.
+#[must_use]
+pub(crate) fn publishable_by<'a>(redactor: &Redactor, text: &'a str) -> Cow<'a, str> {
+    let redacted = redactor.redact(text);
+    let masked = encoded::mask(mask(&redacted).as_ref());
+    if masked == text { Cow::Borrowed(text) } else { Cow::Owned(masked) }
+}
 
 /// Searches for keys in all their encodings, and redacts them.
 pub struct Redactor(Vec<Finder<'static>>);
@@ -33,11 +83,15 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// A redactor for these keys; those shorter than eight bytes are ignored.
+    /// A redactor for these keys and the secrets that this process holds; those shorter than eight bytes are ignored.
     #[must_use]
     pub fn new(keys: Vec<String>) -> Self {
+        let held = HELD.read().unwrap_or_else(PoisonError::into_inner);
+        let temporary = TEMPORARY.read().unwrap_or_else(PoisonError::into_inner);
         let mut disguises: Vec<Vec<u8>> = keys
             .iter()
+            .chain(held.iter())
+            .chain(temporary.iter())
             .map(|key| key.trim())
             .filter(|key| key.len() >= MIN_BYTES)
             .flat_map(|key| disguises(key.as_bytes()))
@@ -319,5 +373,20 @@ mod tests {
             let _ = redactor.redact(&text);
             prop_assert_eq!(redactor.redact(&format!("{text}abcabcabc")).contains(HIDDEN), true);
         }
+    }
+
+    #[test]
+    fn held_secrets_and_everything_that_looks_like_one_are_not_publishable() {
+        // In pieces, so that this file holds none.
+        let webhook = ["whsec", "q8Zt3Lp0Vn6Yb2Kd"].join("-");
+        hold(&format!("-----BEGIN KEY-----\n{webhook}\nshort\n-----END KEY-----\n"));
+        let token = ["gh", "s_wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"].concat();
+        let said = format!("it is {webhook}, {}, {token} and ftp://bob:kX9mQ2vLp@files.acme.io/", percent(&webhook));
+        let shown = publishable(&said);
+        for secret in [&webhook, &token, "kX9mQ2vLp"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        assert!(shown.starts_with("it is [hidden key], [hidden key], ghs_"), "{shown}");
+        assert!(matches!(publishable("nothing but words"), Cow::Borrowed(_)));
     }
 }

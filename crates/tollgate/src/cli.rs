@@ -13,10 +13,13 @@ use tollgate_engine::config::{self, Layer, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Local, Trigger};
+use tollgate_engine::party::Party;
+use tollgate_engine::pipeline::{BranchConfig, BranchSettings, branch_settings};
 
 use self::store_args::StoreArgs;
 
 mod analyze;
+mod backup;
 mod board;
 mod check_comment;
 mod completions;
@@ -114,6 +117,8 @@ enum Command {
     History(history::Args),
     Mcp(mcp::Args),
     Migrate(migrate::Args),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -160,6 +165,8 @@ pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
         Command::History(args) => history::run(&context, args),
         Command::Mcp(args) => mcp::run(&context, &args),
         Command::Migrate(args) => migrate::run(&context, &args),
+        Command::Backup(args) => backup::backup(&context, &args),
+        Command::Restore(args) => backup::restore(&context, &args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     })
@@ -191,6 +198,23 @@ impl CliContext {
     /// Loads the settings for a repository, or without one.
     pub(crate) fn settings(&self, root: Option<&Path>, flags: Layer) -> Result<Settings, Failure> {
         config::load(root, Self::config_dir().as_deref(), &Self::variables(), flags)
+    }
+
+    /// The settings of a review, by the base of the change, and a note about those of the branch that do not count.
+    pub(crate) fn review_settings(
+        &self,
+        forge: &Local,
+        flags: &Layer,
+        trusts_branch: bool,
+    ) -> Result<BranchSettings, Failure> {
+        let (user, variables) = (Self::config_dir(), Self::variables());
+        let load = |file: Option<Vec<u8>>| config::load_at(file, user.as_deref(), &variables, flags.clone());
+        let trust = match (trusts_branch, board::party(self)?) {
+            (true, _) => BranchConfig::Trusted,
+            (false, Party::Person(_)) => BranchConfig::New,
+            (false, Party::Agent(_)) => BranchConfig::Ignored,
+        };
+        branch_settings(forge, trust, &load)
     }
 
     /// The user's configuration directory.

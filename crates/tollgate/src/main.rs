@@ -1,11 +1,13 @@
 //! Entry point of the `tollgate` binary.
 //!
-//! Three invocations bypass argument parsing: `--version`, because hooks and editors call it often; the scanning
-//! child process, because every review starts one; and the process guard of an agent, which must do nothing else.
+//! Four invocations bypass argument parsing: `--version`, because hooks and editors call it often; the scanning child
+//! process, because every review starts one; the process guard of an agent, which must do nothing else; and the launcher
+//! of git, which becomes git.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use tollgate_engine::forge::git;
 use tollgate_engine::process::guard;
 use tollgate_engine::reviewer::embedded;
 
@@ -17,6 +19,7 @@ fn main() -> ExitCode {
         Some("--version" | "-V") if args.len() == 2 => cli::print_version(),
         Some(embedded::SCAN_ARGUMENT) => ExitCode::from(embedded::child_main(args.get(2).and_then(|arg| arg.to_str()))),
         Some(guard::GUARD_ARGUMENT) => ExitCode::from(guard::guard_main(args.get(2..).unwrap_or_default())),
+        Some(git::GIT_ARGUMENT) => ExitCode::from(git::git_main(args.get(2..).unwrap_or_default())),
         _ => cli::run(args),
     }
 }

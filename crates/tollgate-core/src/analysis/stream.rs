@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use crate::analysis::merged_ranges::MergedRanges;
 use crate::analysis::{Analysis, GeneratedAttribute, OpenFile};
-use crate::diff::{DiffEvent, Events, Resume};
+use crate::diff::{DiffEvent, Events, Resume, mail};
 
 /// The size of the read buffer: enough for most files, small enough for the processor cache.
 const WINDOW: usize = 512 * 1024;
@@ -55,8 +55,9 @@ impl<'f> Analyzer<'f> {
     /// Analyzes the files that are complete in this piece. Returns the number of bytes consumed; the caller passes the rest
     /// again, with the bytes that follow.
     pub fn push(&mut self, piece: &[u8]) -> usize {
-        let seen = &piece[..piece.len().saturating_sub(LOOK_AHEAD)];
-        let Some(feed) = memmem::rfind(seen, b"\ndiff --git ") else { return 0 };
+        let end = piece.len().saturating_sub(LOOK_AHEAD);
+        let end = mail::open_at_end(piece, self.resume.is_start()).map_or(end, |mail| end.min(mail));
+        let Some(feed) = last_file(piece, end) else { return 0 };
         self.read(piece, feed + 1);
         feed + 1
     }
@@ -75,7 +76,9 @@ impl<'f> Analyzer<'f> {
         for event in &mut events {
             match event {
                 DiffEvent::File(header) => {
-                    if let Some(open) = open.replace(OpenFile::new(header)) {
+                    if let Some(open) = open.as_mut().filter(|open| open.is_followed_by_other_type(&header)) {
+                        open.change_type(header);
+                    } else if let Some(open) = open.replace(OpenFile::new(header)) {
                         self.analysis.take(&open.section(text, &added), self.attribute);
                         added.clear();
                     }
@@ -92,5 +95,20 @@ impl<'f> Analyzer<'f> {
             self.analysis.take(&open.section(text, &added), self.attribute);
         }
         self.resume = events.stopped();
+    }
+}
+
+/// The line feed before the last file that begins before `end`. A file that changes its type is two files with the same
+/// first line, which are not separated.
+fn last_file(piece: &[u8], end: usize) -> Option<usize> {
+    const START: &[u8] = b"\ndiff --git ";
+    let first_line = |feed: usize| piece[feed + 1..].split_inclusive(|&byte| byte == b'\n').next();
+    let last = memmem::rfind(&piece[..end], START)?;
+    let before = memmem::rfind(&piece[..last], START);
+    match before {
+        Some(before) if first_line(before) == first_line(last) => Some(before),
+        None if piece.starts_with(&START[1..]) && piece.split_inclusive(|&byte| byte == b'\n').next() == first_line(last) => None,
+        _ if first_line(last).is_none_or(|line| !line.ends_with(b"\n")) => before,
+        _ => Some(last),
     }
 }

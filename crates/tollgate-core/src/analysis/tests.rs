@@ -253,3 +253,18 @@ proptest! {
         prop_assert_eq!(fast, analyze(&files));
     }
 }
+
+#[test]
+fn a_change_of_type_and_the_text_of_a_mail_are_read_alike_in_pieces() {
+    let changed = "diff --git a/x b/x\ndeleted file mode 100644\nindex 1111111..0000000\n--- a/x\n+++ /dev/null\n\
+                   @@ -1 +0,0 @@\n-a\ndiff --git a/x b/x\nnew file mode 120000\nindex 0000000..2222222\n--- /dev/null\n\
+                   +++ b/x\n@@ -0,0 +1 @@\n+/etc/passwd\n";
+    let mail = format!("From {} Mon Sep 17\nSubject: x\n\ndiff --git a/no b/no\n---\n\n{changed}", "a".repeat(40));
+    let text = format!("{mail}{changed}{mail}");
+    let whole = analyze_bytes(text.as_bytes());
+    assert_eq!(whole.files.len(), 3, "{whole:?}");
+    assert!(whole.files.iter().all(|file| file.status == Status::Modified && file.n_added == 1 && file.n_removed == 1));
+    for size in 1..text.len() {
+        assert_eq!(in_pieces(text.as_bytes(), size), whole, "pieces of {size} bytes");
+    }
+}

@@ -105,9 +105,10 @@ impl Claims {
                 self.claims.push(claim);
             }
         }
-        let n_excess = self.claims.len().saturating_sub(MAX_CLAIMS);
+        self.n_dropped += other.n_dropped;
+        while self.claims.len() > MAX_CLAIMS && self.make_room() {}
+        self.n_dropped += self.claims.len().saturating_sub(MAX_CLAIMS);
         self.claims.truncate(MAX_CLAIMS);
-        self.n_dropped += other.n_dropped + n_excess;
         self.n_echoes += other.n_echoes;
     }
 
@@ -117,16 +118,26 @@ impl Claims {
             self.n_echoes += 1;
             return true;
         }
-        if self.claims.len() >= MAX_CLAIMS {
-            self.n_dropped += 1;
-            return true;
-        }
-        let number = self.n_before + self.claims.len() + 1;
+        let is_full = self.claims.len() >= MAX_CLAIMS;
+        let number = self.n_before + self.claims.len() + self.n_dropped + 1;
         let mut note = |what: String| problems.add(format!("finding {number}: {what}"));
-        let claim = finish(draft, &mut note);
-        let is_one = claim.is_some();
-        self.claims.extend(claim);
-        is_one
+        let Some(claim) = finish(draft, &mut note) else { return is_full };
+        if !is_full || claim.severity.blocks() && self.make_room() {
+            self.claims.push(claim);
+        } else if is_full {
+            self.n_dropped += 1;
+        }
+        true
+    }
+
+    /// Drops the last claim that does not block; false when all of them block.
+    fn make_room(&mut self) -> bool {
+        let mild = self.claims.iter().rposition(|claim| !claim.severity.blocks());
+        if let Some(index) = mild {
+            self.claims.remove(index);
+            self.n_dropped += 1;
+        }
+        mild.is_some()
     }
 
     /// The number of findings so far, with those that were left out.

@@ -6,8 +6,9 @@
 use std::ops::Range;
 
 use crate::diff::Refused;
-use crate::diff::header::{self, Header};
+use crate::diff::header::{self, Damage, Header};
 use crate::diff::hunk::{self, Broken, HunkHead};
+use crate::diff::mail;
 
 /// An iterator over the events of a diff.
 #[derive(Debug, Clone)]
@@ -26,6 +27,13 @@ pub struct Events<'a> {
 pub(crate) struct Resume {
     line_number: u32,
     position: Position,
+}
+
+impl Resume {
+    /// True before the first piece.
+    pub(crate) fn is_start(self) -> bool {
+        self.line_number == 1
+    }
 }
 
 impl Default for Resume {
@@ -78,6 +86,8 @@ enum Position {
     Hunks,
     /// After a syntax error: only an unambiguous header counts.
     Lost,
+    /// In the text of a mail, up to the line `---`: a diff in it is prose.
+    MailText,
 }
 
 impl<'a> Events<'a> {
@@ -110,8 +120,13 @@ impl<'a> Events<'a> {
     fn file(&mut self, header: Header<'a>) -> DiffEvent<'a> {
         self.step(header.span.end, header.n_lines);
         self.position = Position::Header { promises_hunk: header.promises_hunk };
-        if header.binary_cut {
-            let problem = format!("expected more of the binary patch, found {}", excerpt(self.text, self.at));
+        if let Some(damage) = header.damage {
+            let found = excerpt(self.text, self.at);
+            let problem = match damage {
+                Damage::BinaryCut => format!("expected more of the binary patch, found {found}"),
+                Damage::Cut => format!("expected more of the file's header or its lines, found {found}"),
+                Damage::NoFile => "expected a file on one side, found `/dev/null` on both".to_owned(),
+            };
             self.pending = Some(Refused { line_number: self.line_number, problem });
         }
         DiffEvent::File(header)
@@ -169,6 +184,12 @@ impl<'a> Events<'a> {
         self.refuse(line_number, problem)
     }
 
+    /// True at the last line, when it is the beginning of `diff --git`.
+    fn is_cut_header(&self) -> bool {
+        let rest = &self.text[self.at..];
+        matches!(rest.len(), 4..=10) && b"diff --git".starts_with(rest)
+    }
+
     /// The error when a hunk is missing after a header, or when lines follow a complete hunk.
     fn out_of_place(&self) -> Option<String> {
         let rest = &self.text[self.at..];
@@ -193,6 +214,27 @@ impl<'a> Iterator for Events<'a> {
         }
         while self.at < self.end {
             let first = self.text[self.at];
+            if self.position == Position::MailText {
+                let ends = header::line_at(self.text, self.at) == mail::SEPARATOR;
+                self.step(hunk::end_of_line(self.text, self.at), 1);
+                self.position = if ends { Position::Outside } else { Position::MailText };
+                continue;
+            }
+            if self.position != (Position::Header { promises_hunk: true }) && mail::text(self.text, self.at).is_some() {
+                self.position = Position::MailText;
+                continue;
+            }
+            if self.is_cut_header() {
+                let event = self.refuse(self.line_number, "expected a whole line, found the end".to_owned());
+                self.step(self.text.len(), 1);
+                return Some(event);
+            }
+            if first == ESCAPE && is_coloured(header::line_at(self.text, self.at)) {
+                let problem = format!("{COLOURED}, found {}", excerpt(self.text, self.at));
+                let event = self.refuse(self.line_number, problem);
+                self.step(hunk::end_of_line(self.text, self.at), 1);
+                return Some(event);
+            }
             if matches!(first, b'd' | b'-' | b'S')
                 && self.position != (Position::Header { promises_hunk: true })
                 && let Some(header) = header::read(self.text, self.at)
@@ -213,6 +255,22 @@ impl<'a> Iterator for Events<'a> {
         let problem = self.out_of_place()?;
         Some(self.refuse(self.line_number, problem))
     }
+}
+
+/// The problem of a line that is colored for a terminal.
+pub const COLOURED: &str = "expected a diff without colors";
+
+/// The character that begins an escape sequence of a terminal.
+const ESCAPE: u8 = 0x1b;
+
+/// True for a line of a diff behind the escape sequences by which git colors it.
+fn is_coloured(line: &[u8]) -> bool {
+    let mut rest = line;
+    while let Some(sequence) = rest.strip_prefix(b"\x1b[") {
+        let end = sequence.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b';')).unwrap_or(sequence.len());
+        rest = sequence.get(end + 1..).unwrap_or_default();
+    }
+    [&b"diff --"[..], b"--- ", b"+++ ", b"@@ "].iter().any(|start| rest.starts_with(start))
 }
 
 /// True for the `-- ` line above git's version at the end of a mail.

@@ -46,18 +46,38 @@ pub struct Header<'a> {
     pub span: Range<usize>,
     /// True when `---` and `+++` promise a hunk.
     pub(super) promises_hunk: bool,
-    /// True when a binary patch is truncated.
-    pub(super) binary_cut: bool,
+    /// Why the header cannot be right.
+    pub(super) damage: Option<Damage>,
     /// Lines of the header.
     pub(super) n_lines: u32,
 }
 
 impl Header<'_> {
+    /// True when `after` adds what this header deletes, as git writes a file that becomes a link or the other way round.
+    pub(crate) fn is_other_type(&self, after: &Self) -> bool {
+        let kind = |mode: Option<u32>| mode.map(|mode| mode & 0o170_000);
+        self.status == Status::Deleted
+            && after.status == Status::Added
+            && self.old_path == after.new_path
+            && kind(self.old_mode) != kind(after.new_mode)
+    }
+
     /// The path after the change or, for a deleted file, before it.
     #[must_use]
     pub fn path(&self) -> &[u8] {
         self.new_path.as_deref().or(self.old_path.as_deref()).unwrap_or_default()
     }
+}
+
+/// Why the header of a file cannot be right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Damage {
+    /// A binary patch is truncated.
+    BinaryCut,
+    /// The input ends inside the header, or the header names content that does not follow.
+    Cut,
+    /// `/dev/null` on both sides: the file exists neither before nor after the change.
+    NoFile,
 }
 
 /// The raw fields of a header, before they are resolved.
@@ -74,6 +94,36 @@ struct ExtendedHeader<'a> {
     binary: bool,
     binary_size: Option<u64>,
     binary_cut: bool,
+    cut: bool,
+}
+
+/// The beginnings of the id of an empty blob, in both hash functions of git.
+const EMPTY_BLOBS: [&[u8]; 2] = [b"e69de29", b"473a0f4"];
+
+impl ExtendedHeader<'_> {
+    /// True when more of the header must follow, and `rest`, the input after it, has none of it.
+    ///
+    /// Headers without lines are complete for new modes, renames, copies, and empty files. A header of its first line alone
+    /// is what git writes for a file whose time stamp changed; at the end of the input it is taken for a cut one.
+    fn is_cut(&self, rest: &[u8]) -> bool {
+        if self.new_side.is_some() || self.binary || self.status == Some(Status::Deleted) && self.blobs.is_some() {
+            return false;
+        }
+        if self.old_mode.is_some() && self.new_mode.is_none() && self.status != Some(Status::Deleted)
+            || self.from.is_some() != self.to.is_some()
+            || self.blobs.is_some_and(|(old, new)| old != new && !is_empty_blob(new))
+        {
+            return true;
+        }
+        let is_complete =
+            self.blobs.is_some() || self.from.is_some() || self.status.is_none() && self.new_mode.is_some();
+        let is_last = !rest.trim_ascii().contains(&b'\n') && !rest.starts_with(b"diff --");
+        !is_complete && (is_last || rest.starts_with(b"--- "))
+    }
+}
+
+fn is_empty_blob(blob: &[u8]) -> bool {
+    blob.iter().all(|&byte| byte == b'0') || EMPTY_BLOBS.iter().any(|empty| blob.starts_with(empty))
 }
 
 /// The line at `at`, without its line ending.
@@ -112,7 +162,8 @@ pub(super) fn read(text: &[u8], at: usize) -> Option<Header<'_>> {
 }
 
 fn git<'a>(text: &'a [u8], first: Range<usize>, names: &'a [u8]) -> Header<'a> {
-    let (extended, end, n_lines) = extended_header(text, first.end);
+    let (mut extended, end, n_lines) = extended_header(text, first.end);
+    extended.cut = extended.is_cut(&text[end..]);
     let old_side = extended.old_side.as_ref().and_then(Option::as_deref);
     let new_side = extended.new_side.as_ref().and_then(Option::as_deref);
     let (mut old, mut new) = match (&extended.from, &extended.to) {
@@ -233,7 +284,11 @@ fn resolve<'a>(
         binary_size: extended.binary_size,
         span,
         promises_hunk: extended.new_side.is_some() && !extended.binary,
-        binary_cut: extended.binary_cut,
+        damage: match (&extended.old_side, &extended.new_side) {
+            _ if extended.binary_cut => Some(Damage::BinaryCut),
+            (Some(None), Some(None)) => Some(Damage::NoFile),
+            _ => extended.cut.then_some(Damage::Cut),
+        },
         n_lines,
     }
 }

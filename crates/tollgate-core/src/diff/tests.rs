@@ -363,7 +363,109 @@ fn a_binary_patch_that_is_cut_off_is_refused() {
     Modified b -> b +0 -0 binary
     Modified c -> c +0 -0
     line 5: expected more of the binary patch, found `IcmZPo0003`
+    line 8: expected more of the file's header or its lines, found the end
     ");
+}
+
+#[test]
+fn a_header_that_is_cut_off_is_refused() {
+    let whole = "diff --git a/a.txt b/a.txt\nnew file mode 100644\nindex 0000000..ce01362\n--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hello\n";
+    let first_line = whole.find('\n').unwrap();
+    // A first line that is cut inside the second name is a shorter name.
+    for end in (4..whole.len() - 1).filter(|end| !(11..first_line).contains(end)) {
+        let (_, refused) = parse(whole.as_bytes()[..end].to_vec());
+        assert!(!refused.is_empty(), "{:?}", &whole[..end]);
+    }
+    assert_eq!(parse(whole.as_bytes().to_vec()).1, []);
+}
+
+#[test]
+fn headers_without_lines_are_complete_where_git_writes_them() {
+    for text in [
+        "diff --git a/e b/e\nnew file mode 100644\nindex 0000000..e69de29\n",
+        "diff --git a/e b/e\ndeleted file mode 100644\nindex e69de29..0000000\n",
+        "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n",
+        "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n",
+        "diff --git a/x b/x\nindex 1111111..2222222 100644\nBinary files a/x and b/x differ\n",
+        // The time stamp of the first file changed, and nothing else.
+        "diff --git a/x b/x\ndiff --git a/y b/y\nold mode 100644\nnew mode 100755\n",
+    ] {
+        assert_eq!(parse(text.as_bytes().to_vec()).1, [], "{text}");
+    }
+}
+
+#[test]
+fn a_file_on_neither_side_is_refused() {
+    for head in ["", "diff --git a/x b/x\n"] {
+        let text = format!("{head}--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+a\n");
+        let (_, refused) = parse(text.into_bytes());
+        assert_eq!(refused[0].problem, "expected a file on one side, found `/dev/null` on both");
+    }
+}
+
+const MAIL: &str = "\
+From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001
+From: Ada <ada@example.org>
+Subject: [PATCH] x
+
+It was
+diff --git a/fake b/fake
+--- a/fake
++++ b/fake
+@@ -1 +1 @@
+-a
++b
+---
+ real | 1 +
+
+diff --git a/real b/real
+--- a/real
++++ b/real
+@@ -1 +1 @@
+-a
++b
+-- 
+2.39.5
+
+";
+
+#[test]
+fn a_diff_in_the_text_of_a_mail_is_no_file() {
+    assert_snapshot!(outline(MAIL.repeat(2).as_bytes()), @"
+    Modified real -> real +1 -1
+    Modified real -> real +1 -1
+    ");
+    let without_mailbox = MAIL.split_once('\n').unwrap().1;
+    assert_snapshot!(outline(without_mailbox.as_bytes()), @"Modified real -> real +1 -1");
+    assert_eq!(files_in_text(MAIL.as_bytes()), [RepoPath::from_bytes(b"fake")]);
+    // Without the line, the text of the mail has no end that could be known.
+    assert_eq!(parse(MAIL.replace("---\n real", " real").into_bytes()).0.len(), 2);
+}
+
+#[test]
+fn a_coloured_diff_is_refused() {
+    let text = "\u{1b}[1mdiff --git a/x b/x\u{1b}[m\n\u{1b}[1m--- a/x\u{1b}[m\n";
+    let (files, refused) = parse(text.into());
+    assert!(files.is_empty() && refused[0].problem.starts_with(COLOURED), "{refused:?}");
+    // A line of code may well begin with an escape sequence.
+    let code = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+\u{1b}[1mdiff --git\n";
+    assert_eq!(parse(code.into()).1, []);
+}
+
+#[test]
+fn a_file_that_becomes_a_link_is_one_file() {
+    let text = "diff --git a/x b/x\ndeleted file mode 100644\nindex 1111111..0000000\n--- a/x\n+++ /dev/null\n\
+                @@ -1 +0,0 @@\n-a\ndiff --git a/x b/x\nnew file mode 120000\nindex 0000000..2222222\n--- /dev/null\n\
+                +++ b/x\n@@ -0,0 +1 @@\n+/etc/passwd\n\\ No newline at end of file\n";
+    let (files, refused) = parse(text.into());
+    assert_eq!((files.len(), refused.len()), (1, 0));
+    let file = &files[0];
+    assert_eq!((file.status, file.old_mode, file.new_mode), (Status::Modified, Some(0o100_644), Some(0o120_000)));
+    assert_eq!((file.n_added, file.n_removed), (1, 1));
+    assert_eq!(print(&files), text.as_bytes());
+    // A file that is deleted and made anew in two commits stays two.
+    let apart = text.replace("-a\ndiff", "-a\n\ncommit 1234567\n\ndiff");
+    assert_eq!(parse(apart.into()).0.len(), 2);
 }
 
 #[test]

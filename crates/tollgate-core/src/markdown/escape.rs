@@ -7,7 +7,7 @@
 use crate::visible::visible;
 
 /// Breaks mentions, references and links.
-const ZERO_WIDTH: &str = "&#8203;";
+pub(crate) const ZERO_WIDTH: &str = "&#8203;";
 
 /// Text on one line, invisible characters made visible, truncated to a number of characters.
 pub(crate) fn shown(text: &str, max_chars: usize) -> String {
@@ -161,7 +161,7 @@ fn push_plain(markdown: &mut String, text: &str) {
 }
 
 /// True after a character that begins a mention, a reference, a link or an emoji with the text behind it.
-fn meets(character: char, before: Option<char>, done: &str, rest: &str) -> bool {
+pub(crate) fn meets(character: char, before: Option<char>, done: &str, rest: &str) -> bool {
     let next = rest.bytes().next();
     match character {
         '@' => next.is_some_and(|byte| byte.is_ascii_alphanumeric()),

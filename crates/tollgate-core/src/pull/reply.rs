@@ -190,12 +190,6 @@ pub fn no_such_finding(to: &ReplyTarget<'_>, asked: Option<&str>, findings: &[Fi
     to.answer(&text)
 }
 
-/// Reports that the pull request is closed.
-#[must_use]
-pub fn closed(to: &ReplyTarget<'_>) -> String {
-    to.answer("This pull request is closed, so it is not reviewed. Reopen it to have it reviewed.")
-}
-
 /// Reports that there is no review yet.
 #[must_use]
 pub fn no_review(to: &ReplyTarget<'_>) -> String {

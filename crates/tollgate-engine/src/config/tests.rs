@@ -90,7 +90,7 @@ fn later_layers_win_and_lists_grow() {
     github.url = "https://github.com" (default)
     identity.bot = "Kodiai" (default)
     identity.pipeline = "Automaker" (default)
-    limits.cpu_seconds = 5 (default)
+    limits.cpu_seconds = 2 (default)
     limits.file_bytes = 1048576 (default)
     limits.file_seconds = 10 (default)
     limits.jobs = 3 (TOLLGATE_LIMITS_JOBS)

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::github::{Address, App, AppSettings};
 use super::host::Secret;
+use crate::redaction::hold;
 use crate::config::{Github, github};
 use crate::failure::Failure;
 
@@ -116,6 +117,7 @@ pub fn find(github: &Github, data: &Path, variables: &[(String, String)]) -> Res
     let key_file = github.private_key_file.clone().unwrap_or_else(|| folder(data).join(KEY));
     let key = read(&key_file)?.ok_or_else(|| failure::no_key(&key_file))?;
     let (secrets, secret_from) = secrets(github, data, variables)?;
+    hold(&key);
     Ok(Some(RegisteredApp { card, key: Secret::new(key), key_file, secrets, secret_from }))
 }
 
@@ -202,7 +204,9 @@ fn secrets(github: &Github, data: &Path, variables: &[(String, String)]) -> Resu
             (Secret::new(text), path.display().to_string())
         }
     };
-    Ok((std::iter::once(current).chain(variable(github::OLD_SECRET)).collect(), from))
+    let secrets: Vec<Secret> = std::iter::once(current).chain(variable(github::OLD_SECRET)).collect();
+    secrets.iter().for_each(|secret| hold(secret.expose()));
+    Ok((secrets, from))
 }
 
 /// Reads a file; `None` when it is missing.

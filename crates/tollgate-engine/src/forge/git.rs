@@ -3,7 +3,7 @@
 //! A repository can name programs in a dozen places (hooks, filters, diff drivers, a file system monitor, a pager …),
 //! and the author of a change may have written those too. So every call goes through here: arguments as a list, a
 //! clean environment, no global or system configuration, no hooks, no filters, no external diffs, no prompts, no
-//! network, and limits on time and output. Only [`super::remote`] may use the network, by one protocol and under a
+//! network, and limits on time, memory, files and output. Only [`super::remote`] may use the network, by one protocol and under a
 //! watchdog.
 //!
 //! Variables that locate the repository (`GIT_DIR` and the like, which git itself sets for hooks) are passed on; of
@@ -20,11 +20,14 @@ use crate::process::Group;
 use crate::process::pipes::{self, ReadEnd};
 
 mod blobs;
+mod bounds;
 mod log;
 mod settings;
+mod tree_size;
 mod watch;
 
 pub use blobs::{Blob, Blobs};
+pub use bounds::{GIT_ARGUMENT, end_git_with_us, git_main};
 pub use log::Commits;
 pub(crate) use settings::Value;
 pub(in crate::forge) use watch::{Watched, Watching};
@@ -57,7 +60,9 @@ const NETWORK: [&str; 11] = [
 ];
 
 /// Settings that override the repository's configuration.
-const FIXED: [&str; 18] = [
+const FIXED: [&str; 19] = [
+    // Larger files are not loaded to be compared; [`super::local`] lists them as not reviewed.
+    "core.bigFileThreshold=32m",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
@@ -244,6 +249,8 @@ impl Git {
             failure::dubious_ownership(&self.dir)
         } else if said("not a git repository") {
             failure::not_a_repository(&self.dir)
+        } else if said("ut of memory") || said("malloc failed") || said("Cannot allocate memory") {
+            failure::git_too_large(&name_of(args), bounds::MAX_MEMORY >> 20)
         } else if said("promisor") || said("lazy fetching") {
             failure::missing_objects(stderr.lines().next().unwrap_or_default())
         } else {
@@ -273,7 +280,7 @@ impl Git {
     }
 
     fn spawn<S: AsRef<OsStr>>(&self, args: &[S], stdin: Stdio, stderr: Stdio) -> Result<Group, Failure> {
-        let mut command = Command::new("git");
+        let mut command = bounds::command();
         command.current_dir(&self.dir).env_clear().stdin(stdin).stdout(Stdio::piped()).stderr(stderr);
         self.set_environment(&mut command);
         command.args(["--no-pager", "--no-optional-locks"]);
@@ -281,7 +288,7 @@ impl Git {
             command.args(["-c", setting]);
         }
         command.args(args);
-        Group::spawn(&mut command).map_err(|error| failure::no_git(&error))
+        bounds::spawn(&mut command).map_err(|error| failure::no_git(&error))
     }
 
     fn set_environment(&self, command: &mut Command) {

@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 
 use tollgate_core::change::{Change, Generated};
 use tollgate_core::coverage::{CoveredHunk, HunkStatus};
-use tollgate_core::diff::{self, FileDiff};
-use tollgate_core::path::FilePath;
+use tollgate_core::diff::{self, FileDiff, Refused};
+use tollgate_core::path::{FilePath, PathDanger, RepoPath};
 use tollgate_core::sha::Sha;
+use tollgate_core::visible::grouped;
 
 use crate::failure::{self, Failure};
 use crate::forge::git::{Commits, Environment, Git};
@@ -36,7 +37,10 @@ mod identity;
 mod incremental;
 mod missing_blobs;
 mod open;
+mod patch;
 mod range;
+mod settings_file;
+mod special_files;
 
 pub(in crate::forge) use base::empty_tree;
 pub use contents::Contents;
@@ -44,7 +48,9 @@ pub(crate) use generated::ATTRIBUTES;
 pub(crate) use guidance::{GUIDANCE, GUIDANCE_FOLDER, PROJECT_PROMPTS};
 pub use incremental::{HasFile, Known};
 pub(in crate::forge) use missing_blobs::MissingBlobs;
+pub use patch::PatchSource;
 use range::Range;
+pub use settings_file::BaseFile;
 
 /// The source of the change to review.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +67,8 @@ pub enum Trigger {
     Patch {
         /// The source of the patch, for messages.
         name: String,
-        /// The patch.
-        bytes: Vec<u8>,
+        /// The patch, which is read once.
+        source: PatchSource,
     },
 }
 
@@ -156,9 +162,8 @@ impl Local {
 
     /// Reads the change.
     pub fn fetch(&mut self, options: &FetchOptions) -> Result<Change, Failure> {
-        if let Trigger::Patch { name, bytes } = &mut self.trigger {
-            let bytes = std::mem::take(bytes);
-            return read_patch(name, &bytes, options);
+        if let Trigger::Patch { name, source } = &self.trigger {
+            return patch::read(name, source, options);
         }
         let comparison = self.compare(options)?;
         self.read(comparison, options)
@@ -166,6 +171,9 @@ impl Local {
 
     /// Reads the diff of a comparison.
     fn read(&self, comparison: Comparison, options: &FetchOptions) -> Result<Change, Failure> {
+        if self.has_too_many_paths(&comparison)? {
+            return Ok(too_many_paths(comparison));
+        }
         let collected = self.diff(&comparison, options.max_diff_bytes, &[])?;
         self.build_change(comparison, options, collected)
     }
@@ -178,7 +186,14 @@ impl Local {
         collected: Collected,
     ) -> Result<Change, Failure> {
         let max_untracked = options.max_diff_bytes.saturating_sub(collected.diff.len());
-        let mut change = read_diff(collected, options);
+        let (mut change, _) = read_diff(collected, options);
+        // Git refuses such paths, but a tree that was made without git may hold them.
+        let dangerous = change.files.extract_if(.., |file| danger(file).is_some());
+        let refused = dangerous.filter_map(|file| {
+            let (path, danger) = danger(&file)?;
+            Some(not_reviewed(&file, &format!("its path is `{path}`: {danger}")))
+        });
+        change.left_out.extend(refused);
         self.reveal_hidden(&mut change, &comparison, options)?;
         self.missing_blobs.report(&mut change);
         if let Some(root) = self.root() {
@@ -199,6 +214,14 @@ impl Local {
             generated,
             ..change
         })
+    }
+
+    /// True when two commits differ in so many paths that git must not list them.
+    fn has_too_many_paths(&self, comparison: &Comparison) -> Result<bool, Failure> {
+        match &comparison.after {
+            After::Commit(head) => self.git.differs_in_more_than(MAX_PATHS, comparison.base.as_str(), head.as_str()),
+            After::Index | After::WorkingTree => Ok(false),
+        }
     }
 
     /// Access to the full text of files after the change.
@@ -299,6 +322,27 @@ impl Local {
     }
 }
 
+/// The maximum number of paths of a change: beyond it nothing is read, and nothing is reviewed.
+pub(in crate::forge) const MAX_PATHS: u64 = 1_000_000;
+
+/// A change of which nothing is read.
+fn too_many_paths(comparison: Comparison) -> Change {
+    let reason = format!("the change has more than {} paths", grouped(MAX_PATHS));
+    let file = FilePath::of_repo_path(&RepoPath::from_bytes(b"(all files)"));
+    Change {
+        title: comparison.title,
+        base: comparison.base,
+        head: comparison.head,
+        uncommitted: comparison.uncommitted,
+        compared: comparison.compared,
+        files: Vec::new(),
+        known: Vec::new(),
+        left_out: vec![CoveredHunk { file, lines: None, status: HunkStatus::NotReviewed(reason) }],
+        generated: Generated::default(),
+        notes: comparison.notes,
+    }
+}
+
 /// The maximum size of a list of paths.
 const MAX_PATH_LIST: usize = 16 * 1024 * 1024;
 
@@ -326,19 +370,8 @@ pub(super) const DIFF: [&str; 19] = [
     "-O/dev/null",
 ];
 
-fn read_patch(name: &str, bytes: &[u8], options: &FetchOptions) -> Result<Change, Failure> {
-    let mut collector = Collector::new(options.max_diff_bytes);
-    collector.take(bytes);
-    let mut change = read_diff(collector.finish(), options);
-    if change.is_empty() && !bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(failure::not_a_patch(name));
-    }
-    change.compared = format!("the patch {name}");
-    Ok(change)
-}
-
 /// Parses a diff; truncated and unparsable parts become notes.
-fn read_diff(collected: Collected, options: &FetchOptions) -> Change {
+fn read_diff(collected: Collected, options: &FetchOptions) -> (Change, Vec<Refused>) {
     let (files, refused) = diff::parse(collected.diff);
     let (cut, _) = diff::parse(collected.left_out);
     let mut notes = Vec::new();
@@ -348,11 +381,11 @@ fn read_diff(collected: Collected, options: &FetchOptions) -> Change {
     }
     let reason = format!("the diff is larger than {} bytes", options.max_diff_bytes);
     let mut left_out: Vec<CoveredHunk> = cut.iter().map(|file| not_reviewed(file, &reason)).collect();
-    for refused in refused {
+    for refused in &refused {
         notes.push(format!("line {} of the diff was not understood: {}", refused.line_number, refused.problem));
         left_out.extend(files.last().map(|file| not_reviewed(file, &refused.problem)));
     }
-    Change {
+    let change = Change {
         title: None,
         base: Sha::null(),
         head: Sha::null(),
@@ -363,7 +396,13 @@ fn read_diff(collected: Collected, options: &FetchOptions) -> Change {
         left_out,
         generated: Generated::default(),
         notes,
-    }
+    };
+    (change, refused)
+}
+
+/// The first path of a file that no checkout may write.
+fn danger(file: &FileDiff) -> Option<(&RepoPath, PathDanger)> {
+    [&file.old_path, &file.new_path].into_iter().flatten().find_map(|path| Some((path, path.danger()?)))
 }
 
 fn not_reviewed(file: &FileDiff, reason: &str) -> CoveredHunk {

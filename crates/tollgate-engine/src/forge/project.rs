@@ -9,7 +9,7 @@ use tollgate_core::sha::Sha;
 
 use crate::failure::{self as shared, Failure};
 use crate::forge::git::{Blob, Environment, Git, Value};
-use crate::forge::local::{DIFF, empty_tree};
+use crate::forge::local::{DIFF, MAX_PATHS, empty_tree};
 
 mod branch;
 mod exclude;
@@ -125,7 +125,11 @@ impl Project {
         args.extend(DIFF);
         args.extend(["--end-of-options", base.as_str(), commit.as_str(), "--"]);
         let mut diff = Diff { bytes: Vec::new(), n_bytes: 0, cut: false };
-        PrivateGitDir::to_read(&self.paths)?.git().run_into(&args, &mut |chunk| {
+        let own = PrivateGitDir::to_read(&self.paths)?;
+        if own.git().differs_in_more_than(MAX_PATHS, base.as_str(), commit.as_str())? {
+            return Err(shared::too_many_paths(MAX_PATHS));
+        }
+        own.git().run_into(&args, &mut |chunk| {
             let room = max_bytes.saturating_sub(diff.bytes.len()).min(chunk.len());
             diff.bytes.extend_from_slice(&chunk[..room]);
             diff.n_bytes += chunk.len() as u64;

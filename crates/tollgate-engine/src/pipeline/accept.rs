@@ -15,7 +15,6 @@ use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_core::suppress::{self, Dismissal, Suppressed};
 use tollgate_core::verify;
 use tollgate_rules::catalog;
-use tollgate_rules::text::mask::mask;
 
 use super::models::{self, ModelResults};
 use super::observe::Observed;
@@ -23,6 +22,7 @@ use super::plan::Planned;
 use super::prior::Inspected;
 use super::{ReviewRequest, SinceLast};
 use crate::config::Settings;
+use crate::redaction::publishable;
 use crate::reviewer::imported;
 
 /// The findings that count and all that belongs to them.
@@ -61,7 +61,8 @@ pub(super) fn accept(request: &mut ReviewRequest<'_>, planned: &Planned, observe
     let reported = answer.findings.into_iter().chain(sorted.findings).chain(models.findings.drain(..));
     let mut findings: Vec<Finding> = reported.map(masked).map(without_key).collect();
     let withheld = sorted.withheld.into_iter().chain(imported.withheld).chain(models.withheld.drain(..));
-    let mut withheld: Vec<WithheldFinding> = withheld.collect();
+    let hide = |held: WithheldFinding| WithheldFinding { finding: masked(held.finding), ..held };
+    let mut withheld: Vec<WithheldFinding> = withheld.map(hide).collect();
     let is_model = |name: &str| {
         let is_chosen = settings.reviewers.iter().any(|chosen| chosen.name == name);
         is_chosen || prior.is_some_and(|prior| prior.asked(name))
@@ -172,13 +173,13 @@ fn without_key(mut finding: Finding) -> Finding {
 
 /// Redacts the secrets that a finding quotes, so that no output prints one.
 fn masked(mut finding: Finding) -> Finding {
-    finding.evidence = mask(&finding.evidence).into_owned();
-    let hide = |text: &mut Option<String>| *text = text.take().map(|text| mask(&text).into_owned());
+    finding.evidence = publishable(&finding.evidence).into_owned();
+    let hide = |text: &mut Option<String>| *text = text.take().map(|text| publishable(&text).into_owned());
     hide(&mut finding.reason);
     hide(&mut finding.suggestion);
     // A redacted fix would put the mask into the file, so the fix is dropped.
-    finding.fix = finding.fix.take().filter(|fix| mask(&fix.replacement) == fix.replacement);
-    finding.summary = Summary::shorten(&mask(finding.summary.as_str())).0;
+    finding.fix = finding.fix.take().filter(|fix| publishable(&fix.replacement) == fix.replacement);
+    finding.summary = Summary::shorten(&publishable(finding.summary.as_str())).0;
     finding
 }
 

@@ -190,8 +190,8 @@ fn read_dismissals(
     notes: &mut Vec<String>,
 ) -> Result<Vec<Dismissal>, Failure> {
     let mut all = match request.context {
-        ReviewContext::Local | ReviewContext::Gate => request.forge.root().map_or(Ok(Vec::new()), dismissals::read)?,
-        ReviewContext::Pull { .. } => {
+        ReviewContext::Local => request.forge.root().map_or(Ok(Vec::new()), dismissals::read)?,
+        ReviewContext::Gate | ReviewContext::Pull { .. } => {
             let texts = request.forge.before(change, &[dismissals::FILE_NAME], &[], dismissals::MAX_BYTES)?;
             texts.first().map_or(Ok(Vec::new()), |(_, text)| dismissals::parse(text))?
         }

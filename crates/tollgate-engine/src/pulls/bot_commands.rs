@@ -68,12 +68,17 @@ fn execute(
 ) -> Result<CommandResult, JobError> {
     let to = ReplyTarget { comment: place.comment(), mention: &job.me.mention };
     let answer = |effect: BotEffect, body: String| CommandResult { effect, posts: vec![reply_to(row, place, body)] };
+    // Nothing is posted on a closed pull request.
+    let pull = job.pull()?;
+    if !pull.is_open {
+        return Ok(CommandResult::nothing());
+    }
     // A bot only gets here to propose a dismissal, which has no effect by itself.
     if command.needs_write() && !told.is_by_bot() && !may_write(job, &told.who)? {
-        return Ok(answer(BotEffect::Nothing, reply::no_permission(&to)));
-    }
-    if matches!(command, Command::Review | Command::FullReview | Command::Resume) && !job.is_open()? {
-        return Ok(answer(BotEffect::Nothing, reply::closed(&to)));
+        // Anybody can write a comment: a reply to each would let strangers write by our hand.
+        let is_author = told.who == pull.author;
+        let refusal = || answer(BotEffect::Nothing, reply::no_permission(&to));
+        return Ok(if is_author { refusal() } else { CommandResult::nothing() });
     }
     let review = |whole| answer(BotEffect::Review { whole }, reply::review_started(&to, None, whole));
     Ok(match command {

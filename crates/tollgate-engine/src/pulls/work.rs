@@ -262,13 +262,8 @@ impl PullJob<'_> {
     }
 
     /// The host's state of the pull request.
-    fn pull(&self) -> Result<Pull, JobError> {
+    pub(super) fn pull(&self) -> Result<Pull, JobError> {
         Ok(self.host.pull(&self.repo, self.number)?)
-    }
-
-    /// True when the pull request is open.
-    pub(super) fn is_open(&self) -> Result<bool, JobError> {
-        Ok(self.pull()?.is_open)
     }
 
     pub(super) fn target(&self) -> Target<'_> {
@@ -290,6 +285,10 @@ impl PullJob<'_> {
                 return Ok(AfterJob::Release { not_before_ms: 0 });
             }
             process::crash_point("post-head-checked");
+        } else if due.iter().any(|row| row.post.kind != PostKind::Check) && !self.pull()?.is_open {
+            // The check ends as usual; comments on a closed pull request are dropped.
+            self.pulls.database().request_pull(&self.repo, self.number, self.installation, self.pulls.now())?;
+            return Ok(AfterJob::Release { not_before_ms: 0 });
         }
         let (mut posts, mut ids) = (Vec::new(), HashMap::new());
         for row in due {

@@ -12,17 +12,16 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tollgate_core::answer::{self, Answer, NoAnswer, PromptQuestions};
-use tollgate_core::board::Criterion;
+use tollgate_core::board::{Criterion, Met};
 use tollgate_core::verify;
 use tollgate_core::{prompt, tokens};
-use tollgate_rules::text::mask::mask;
 
 use super::call::{
     Backend, CallControl, CallFailure, CallProgress, FailureCause, Question, Repair, Reply, StopReason, Usage,
 };
 use super::provider::price::{self, Price};
 use super::recording::{ExchangeId, Recording};
-use crate::redaction::{Redactor, map_strings};
+use crate::redaction::{Redactor, map_strings, publishable_by};
 
 /// A reviewer with its backend.
 pub struct Member {
@@ -396,9 +395,31 @@ fn read(reply: &Reply, shared: &str, terms: &AskOptions<'_>) -> Result<ParsedAns
         if problem.is_worth_repairing() { Unread::Repairable(why) } else { Unread::Final(why) }
     })?;
     answer.truncated |= reply.stop == StopReason::Length;
+    // Again, because a secret may be cut or escaped in the text of the reply.
+    redact(&mut answer, terms.redactor);
     let note = verify::check_consistency(&answer).map_err(Unread::Final)?;
     let notes = answer.problems.iter().cloned().chain(note).collect();
     Ok(ParsedAnswer { answer, notes })
+}
+
+/// Redacts the secrets in the words of an answer. Quotes are compared with the change first and redacted later.
+fn redact(answer: &mut Answer, redactor: &Redactor) {
+    let hide = |text: &mut String| *text = publishable_by(redactor, text).into_owned();
+    answer.summary.iter_mut().for_each(hide);
+    for claim in &mut answer.claims {
+        hide(&mut claim.title);
+        claim.reason.iter_mut().chain(&mut claim.suggestion).for_each(hide);
+        // A redacted replacement would put the mask into the file.
+        claim.replacement = claim.replacement.take().filter(|text| publishable_by(redactor, text) == *text);
+    }
+    for (_, met) in &mut answer.criteria {
+        match met {
+            Met::Yes { evidence } | Met::No { evidence } => hide(evidence),
+            Met::Unclear { evidence } => evidence.iter_mut().for_each(hide),
+        }
+    }
+    answer.prior.iter_mut().for_each(|prior| hide(&mut prior.evidence));
+    answer.losses.iter_mut().chain(&mut answer.problems).for_each(hide);
 }
 
 /// The reply as text, to be quoted in the request for a repair.
@@ -411,7 +432,7 @@ fn text_of(reply: &Reply) -> String {
 
 /// Redacts our keys and everything that looks like a secret.
 fn without_secrets(text: &str, redactor: &Redactor) -> String {
-    mask(&redactor.redact(text)).into_owned()
+    publishable_by(redactor, text).into_owned()
 }
 
 fn hidden(reply: Reply, redactor: &Redactor) -> Reply {

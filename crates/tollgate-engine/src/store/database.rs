@@ -140,6 +140,7 @@ impl Database {
             shared: Arc::clone(&shared),
             with,
             max_batch,
+            file: writer::identity(place),
         };
         let is_shared = connection.is_shared();
         let writing = Writing::start("database", vec![writer(Some(connection), WriteMode::Exclusive, max_batch)])?;
@@ -202,6 +203,16 @@ impl Database {
         let result = self.write_concurrent(try_to_write);
         *checked = Some((Instant::now(), result.clone()));
         result
+    }
+
+    /// Writes everything into the file itself, so that a copy of the file is whole. For the end of a process.
+    pub fn checkpoint(&self) -> Result<(), Failure> {
+        if self.place().file().is_none() {
+            return Ok(());
+        }
+        let connection = open::open(self.place())?;
+        let done = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+        done.map_err(|error| open::explain(self.place(), &error))
     }
 
     /// Waits until there is an event after this one; false when there is none in time.

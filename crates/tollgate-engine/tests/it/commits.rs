@@ -1,7 +1,7 @@
 //! The commits of a change, as they are read for the author's intent.
 
 use insta::assert_snapshot;
-use tollgate_engine::forge::local::{FetchOptions, Local, Trigger};
+use tollgate_engine::forge::local::{FetchOptions, Local, PatchSource, Trigger};
 
 use crate::scratch::{Scratch, range};
 
@@ -67,7 +67,7 @@ fn a_branch_without_commits_and_a_patch_have_none() {
     let change = local.fetch(&options).unwrap();
     assert_eq!(local.commits(&change).unwrap().listed, []);
     let bytes = b"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n".to_vec();
-    let patch = Trigger::Patch { name: "p".to_owned(), bytes };
+    let patch = Trigger::Patch { name: "p".to_owned(), source: PatchSource::of_bytes(bytes) };
     let mut local = Local::open(&scratch.dir, patch, scratch.environment()).unwrap();
     let change = local.fetch(&options).unwrap();
     assert_eq!(local.commits(&change).unwrap().listed, []);

@@ -391,7 +391,6 @@ fn a_paused_pull_request_is_not_reviewed_until_it_is_resumed() {
     comment: (another) @gate …
     comment: Paused: pushes are not reviewed until you write `@gate resume`. Write `@gate review` for a single review.
     comment: (another) @gate …
-    comment: This command needs write access to this repository. `@gate explain <id>` and `@gate help` work without it.
     check of a.conf: success, Approve -- no findings (0 annotations)
     check of a.conf: action_required, Not reviewed: reviews are paused (0 annotations)
     ");
@@ -401,7 +400,6 @@ fn a_paused_pull_request_is_not_reviewed_until_it_is_resumed() {
     comment: (another) @gate …
     comment: Paused: pushes are not reviewed until you write `@gate resume`. Write `@gate review` for a single review.
     comment: (another) @gate …
-    comment: This command needs write access to this repository. `@gate explain <id>` and `@gate help` work without it.
     comment: (another) @gate …
     comment: Resumed: every push is reviewed again, starting with the current head.
     check of a.conf: success, Approve -- no findings (0 annotations)
@@ -424,7 +422,6 @@ fn a_dismissed_finding_opens_the_gate_without_another_review() {
     comment: (another) @gate …
     comment: (another) @gate …
     comment: (another) @gate …
-    comment: This command needs write access to this repository. `@gate explain <id>` and `@gate help` work without it.
     comment: No finding matches `F009`. Findings:
     comment: A finding needs a reason to be dismissed: `@gate dismiss fp-578533bf5b10830e-ce2949ae <reason>`
     comment: (another) @gate …
@@ -440,7 +437,6 @@ fn a_dismissed_finding_opens_the_gate_without_another_review() {
     comment: (another) @gate …
     comment: (another) @gate …
     comment: (another) @gate …
-    comment: This command needs write access to this repository. `@gate explain <id>` and `@gate help` work without it.
     comment: No finding matches `F009`. Findings:
     comment: A finding needs a reason to be dismissed: `@gate dismiss fp-578533bf5b10830e-ce2949ae <reason>`
     comment: (another) @gate …
@@ -553,6 +549,19 @@ fn a_mark_that_somebody_else_wrote_means_nothing() {
     at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
     ");
+}
+
+#[test]
+fn commands_on_a_closed_pull_request_get_no_reply() {
+    let world = World::new();
+    world.push_file("a.conf", BAD);
+    let n_writes = world.n_writes();
+    world.edit(|pull| pull.is_open = false);
+    for command in [Command::Review, Command::Help, dismiss("F001", "it shows what markers look like")] {
+        world.say("ann", command);
+    }
+    world.settle();
+    assert_eq!(world.n_writes(), n_writes, "{}", world.seen());
 }
 
 #[test]

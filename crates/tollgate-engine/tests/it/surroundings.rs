@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tollgate_engine::forge::local::{FetchOptions, Local, Trigger};
+use tollgate_engine::forge::local::{FetchOptions, Local, PatchSource, Trigger};
 
 use crate::scratch::{Scratch, range};
 
@@ -100,5 +100,5 @@ fn an_agent_sees_the_files_as_the_change_leaves_them_and_no_link_and_no_git_fold
     check_copy(&scratch, Trigger::Staged, &with(&[("a.txt", "staged\n")]));
     check_copy(&scratch, Trigger::Worktree, &with(&[("a.txt", "uncommitted\n"), ("untracked", "new\n")]));
     let patch = b"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n".to_vec();
-    check_copy(&scratch, Trigger::Patch { name: "x".to_owned(), bytes: patch }, &[]);
+    check_copy(&scratch, Trigger::Patch { name: "x".to_owned(), source: PatchSource::of_bytes(patch) }, &[]);
 }

@@ -82,6 +82,7 @@ fn read(path: &Path) -> Result<Option<Token>, Failure> {
     check_rights(path, &file)?;
     let mut text = String::new();
     file.take(1024).read_to_string(&mut text).map_err(|problem| unusable(path, &problem.to_string()))?;
+    tollgate_engine::redaction::hold(&text);
     match Token::parse(&text) {
         Some(token) => Ok(Some(token)),
         None => Err(unusable(path, "it does not hold a token")),
@@ -125,6 +126,7 @@ fn write_new(path: &Path) -> Result<Token, Failure> {
         file.sync_all()
     });
     wrote.map_err(|problem| unusable(path, &problem.to_string()))?;
+    tollgate_engine::redaction::hold(token.expose());
     Ok(token)
 }
 

@@ -9,6 +9,7 @@ use tollgate_engine::config::{self, Layer, Settings};
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::host::Host;
 use tollgate_engine::forge::local::{Local, Trigger};
+use tollgate_engine::pipeline::{BranchConfig, BranchSettings, branch_settings};
 use tollgate_engine::store::{Database, Location, Store};
 
 use super::allowed_roots::{AllowedRoots, Bounds};
@@ -104,6 +105,14 @@ impl ToolContext {
         let mut flags = self.home.flags.clone();
         told(&mut flags);
         config::load(root, self.home.config_dir.as_deref(), &self.home.variables, flags)
+    }
+
+    /// The settings of a review, by the base of the change: an agent may have written those of its branch.
+    pub(super) fn review_settings(&self, forge: &Local) -> Result<BranchSettings, Failure> {
+        let load = |file: Option<Vec<u8>>| {
+            config::load_at(file, self.home.config_dir.as_deref(), &self.home.variables, self.home.flags.clone())
+        };
+        branch_settings(forge, BranchConfig::Ignored, &load)
     }
 
     /// A variable of the environment.

@@ -1,7 +1,7 @@
 //! The tools on standard input and output: one message a line, nothing else on standard output.
 //!
-//! It ends when the input ends. A line that is no message is passed over, one that is too long is dropped, and what comes
-//! before the first request is not heard: none of that ends the conversation.
+//! It ends when the input ends. A line that is no message or too long is answered with an error, and what comes before the
+//! first request is not heard: none of that ends the conversation.
 
 use std::io;
 
@@ -15,8 +15,14 @@ use tollgate_engine::failure::{Failure, Kind};
 
 use super::Mcp;
 
-/// A longer message is dropped.
+mod lines;
+
+/// A longer message is refused.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+/// The bytes between the client and the SDK, in each direction.
+const PIPE: usize = 64 * 1024;
+/// The refusals that wait to be written.
+const MAX_REFUSED: usize = 16;
 
 /// Serves the tools on standard input and output until the input ends, on a runtime of its own.
 pub fn serve(mcp: Mcp) -> Result<(), Failure> {
@@ -33,7 +39,20 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let transport = AsyncRwTransport::new(input, output).with_max_line_length(MAX_MESSAGE);
+    let (messages, to_sdk) = tokio::io::duplex(PIPE);
+    let (from_sdk, answers) = tokio::io::duplex(PIPE);
+    let (refuse, refused) = tokio::sync::mpsc::channel(MAX_REFUSED);
+    let reading = tokio::spawn(lines::forward(input, to_sdk, refuse));
+    let writing = tokio::spawn(lines::write(answers, refused, output));
+    let transport = AsyncRwTransport::new(messages, from_sdk).with_max_line_length(MAX_MESSAGE);
+    let served = converse(mcp, transport).await;
+    reading.abort();
+    // The last answers are still on their way.
+    let _ = writing.await;
+    served
+}
+
+async fn converse<T: Transport<RoleServer> + 'static>(mcp: Mcp, transport: T) -> Result<(), Failure> {
     match mcp.serve(Patient { inner: transport, has_begun: false }).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| cannot_talk(&io::Error::other(error))),
         // The input ended before the client initialized the session.

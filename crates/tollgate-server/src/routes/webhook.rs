@@ -143,6 +143,7 @@ async fn take(app: &App, request: Request) -> Result<Outcome, Problem> {
         connection.mark_known();
     }
     if head.event == "ping" {
+        delivery::check_text(body.bytes()).map_err(|bad| failure::unreadable(&bad.to_string()))?;
         return Ok(Outcome::Pong);
     }
     match read(&hook, &head.event, body).await? {

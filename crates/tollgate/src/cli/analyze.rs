@@ -47,7 +47,7 @@ fn analyze_patch(path: &Path) -> Result<Analysis, Failure> {
     let analysis =
         analysis::analyze_reader(&mut source, &|_| None).map_err(|error| failure::cannot_read(&name, &error))?;
     if let Some(refused) = analysis.refused.first() {
-        return Err(failure::broken_diff(&name, refused));
+        return Err(engine_failure::broken_diff(&name, refused));
     }
     match (analysis.files.is_empty(), source.is_blank) {
         (true, false) => Err(engine_failure::not_a_patch(&name)),

@@ -61,7 +61,11 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let review = read.into_review();
     // A review keeps its recorded gate; for other inputs, the gate follows from the default settings.
     let said = review.extra.get("x_gate").and_then(serde_json::Value::as_str).and_then(Gate::parse);
-    let gate = said.unwrap_or_else(|| gate::check(&review, FailOn::default()));
+    let gate = match said {
+        Some(Gate::Open) if !review.is_complete() => Gate::Partial,
+        Some(gate) => gate,
+        None => gate::check(&review, FailOn::default()),
+    };
     let sources = HashMap::new();
     let shown = review::ReportContext::read(gate, &sources);
     let text = review::render(context, &review, &shown, args.to);

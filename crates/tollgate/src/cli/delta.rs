@@ -10,7 +10,7 @@ use tollgate_core::diff::{self, FileDiff};
 use tollgate_core::path::FilePath;
 use tollgate_core::report;
 use tollgate_core::report::finding_list::{self, ListedFinding};
-use tollgate_engine::failure::{Failure, not_a_patch};
+use tollgate_engine::failure::{Failure, broken_diff, not_a_patch};
 
 use super::{CliContext, Exit, failure, output};
 
@@ -111,7 +111,8 @@ fn files(context: &CliContext, path: &Path) -> Result<Vec<FileDiff>, Failure> {
     let is_blank = bytes.trim_ascii().is_empty();
     let (files, refused) = diff::parse(bytes);
     if files.is_empty() && !is_blank {
-        return Err(not_a_patch(&path.display().to_string()));
+        let name = path.display().to_string();
+        return Err(refused.first().map_or_else(|| not_a_patch(&name), |refused| broken_diff(&name, refused)));
     }
     for refused in &refused {
         output::say(&format!("note: line {} of the diff: {}", refused.line_number, refused.problem));

@@ -6,7 +6,6 @@ use std::path::Path;
 use tollgate_core::answer::NoAnswer;
 use tollgate_core::board::FeatureId;
 use tollgate_core::board::machine::UnknownStatus;
-use tollgate_core::diff::Refused;
 use tollgate_core::pull::PullRefError;
 use tollgate_core::visible::visible;
 use tollgate_engine::failure::{Failure, Kind};
@@ -183,12 +182,6 @@ pub(super) fn no_answer(name: &str, problem: &NoAnswer) -> Failure {
     }
 }
 
-pub(super) fn broken_diff(name: &str, refused: &Refused) -> Failure {
-    let Refused { line_number, problem } = refused;
-    Failure::new(Kind::User, format!("line {line_number} of `{name}`: {problem}"))
-        .hint("The diff is cut off or was edited by hand; make it again with `git diff > change.patch`.")
-}
-
 pub(super) fn standard_input_twice(one: &str, other: &str) -> Failure {
     let both = if one == other { format!("two `{one}`") } else { format!("`{one}` and `{other}`") };
     Failure::new(Kind::User, format!("{both} cannot both read standard input"))
@@ -231,4 +224,10 @@ pub(super) fn not_an_address(text: &str) -> Failure {
 pub(super) fn open_to_others(address: &std::net::SocketAddr) -> Failure {
     Failure::new(Kind::User, format!("`{address}` is reachable from other machines"))
         .hint("Give the public host name with `--allow-host NAME` and use a TLS proxy, or listen on `127.0.0.1`.")
+}
+
+/// The way to a file to be written leads through a link that the repository holds.
+pub(super) fn link_of_repository(path: &str, link: &str) -> Failure {
+    Failure::new(Kind::User, format!("cannot write `{path}`: `{link}` is a symbolic link of the repository"))
+        .hint("Name a file elsewhere; the link could lead anywhere.")
 }

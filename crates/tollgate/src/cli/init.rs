@@ -62,6 +62,9 @@ pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
         return Err(failure::already_there(&path.display().to_string())
             .hint(format!("Edit it, or run `{again}` to replace it.")));
     }
+    if let Some(folder) = path.parent() {
+        output::refuse_links_of_repository(context, folder)?;
+    }
     make_folder(&path)?;
     output::write_file(&path, &text)?;
     output::say(&format!("wrote {}", path.display()));

@@ -42,6 +42,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     // Our environment holds keys and tokens, and the agent that started this process runs as the same user.
     tollgate_engine::process::seclude();
+    tollgate_engine::forge::git::end_git_with_us(&context.program()?);
     let settings = context.settings(None, Layer::default())?;
     let store = store_args::location(context, &settings, &args.store)?;
     let data = board::data_folder(context, &settings, &args.store)?;

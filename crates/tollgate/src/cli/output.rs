@@ -7,6 +7,7 @@ use tollgate_core::path::percent_encode;
 use tollgate_core::report::terminal::{Look, Paint};
 use tollgate_core::visible::visible;
 use tollgate_engine::failure::Failure;
+use tollgate_engine::forge::local::PatchSource;
 
 use super::{CliContext, Color, failure};
 
@@ -34,11 +35,34 @@ pub(crate) fn deliver(context: &CliContext, text: &str, file: Option<&Path>) -> 
     match file {
         Some(path) if path != Path::new("-") => {
             let path = context.resolve(path);
+            refuse_links_of_repository(context, &path)?;
             // A link, a device or a pipe given as an argument is written through, not replaced.
             if is_special(&path) { write_into(&path, text) } else { write_file(&path, text) }
         }
         _ => print(text),
     }
+}
+
+/// Fails if the way to a file leads through a link that the repository holds: whoever committed it decides where it leads.
+pub(crate) fn refuse_links_of_repository(context: &CliContext, path: &Path) -> Result<(), Failure> {
+    let links: Vec<&Path> = path.ancestors().filter(|part| part.is_symlink()).collect();
+    if links.is_empty() {
+        return Ok(());
+    }
+    let Ok(repository) = context.repository() else { return Ok(()) };
+    for link in links {
+        let folder = link.parent().and_then(|folder| folder.canonicalize().ok());
+        let (Some(folder), Some(name), Some(root)) = (folder, link.file_name(), repository.root()) else { continue };
+        let inside = folder.join(name);
+        let tracked = match inside.strip_prefix(root) {
+            Ok(inside) => !repository.is_untracked(&inside.to_string_lossy())?,
+            Err(_) => false,
+        };
+        if tracked {
+            return Err(failure::link_of_repository(&path.display().to_string(), &link.display().to_string()));
+        }
+    }
+    Ok(())
 }
 
 /// Fails if a file cannot be written, before the work for its content is done.
@@ -102,6 +126,15 @@ pub(crate) fn open_input(path: &Path) -> Result<(String, Box<dyn io::Read>), Fai
     let name = path.display().to_string();
     let file = std::fs::File::open(path).map_err(|error| failure::cannot_read(&name, &error))?;
     Ok((name, Box::new(file)))
+}
+
+/// Opens a patch, or standard input for `-`.
+pub(crate) fn patch_source(path: &Path) -> Result<PatchSource, Failure> {
+    if path == Path::new("-") {
+        return Ok(PatchSource::new(io::stdin()));
+    }
+    let name = path.display().to_string();
+    std::fs::File::open(path).map(PatchSource::new).map_err(|error| failure::cannot_read(&name, &error))
 }
 
 /// Fails if two flags read standard input, because the second would get nothing.

@@ -19,7 +19,7 @@ use tollgate_engine::forge::git::Environment;
 use tollgate_engine::forge::local::{Contents, FetchOptions, Local, Trigger};
 use tollgate_engine::history;
 use tollgate_engine::pipeline::{
-    self, ImportedFindings, Memory, ReviewProgress, ReviewRequest, Reviewed, Runtime, SinceLast,
+    self, BranchSettings, ImportedFindings, Memory, ReviewProgress, ReviewRequest, Reviewed, Runtime, SinceLast,
 };
 use tollgate_engine::reviewer::imported::Scope;
 use tollgate_engine::reviewer::recording::Recording;
@@ -117,9 +117,6 @@ const MAX_SOURCE: u64 = 1 << 20;
 /// The largest description that is read.
 const MAX_BODY: u64 = 16 << 20;
 
-/// The largest patch that is read.
-const MAX_PATCH: u64 = 1 << 30;
-
 /// Arguments that select the change.
 #[derive(clap::Args)]
 pub(crate) struct Source {
@@ -135,6 +132,9 @@ pub(crate) struct Source {
     /// A patch file; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) diff: Option<PathBuf>,
+    /// Use the settings of the branch instead of those of its base
+    #[arg(long)]
+    pub(crate) trust_branch_config: bool,
 }
 
 /// The report formats.
@@ -206,7 +206,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     if let Some(address) = &args.pr {
         return pull::run(context, &args, address, models);
     }
-    let (forge, settings) = open(context, &args.source, flags(&args, &models.recording))?;
+    let (forge, settings) = open(context, &args.source, &flags(&args, &models.recording))?;
     let root = forge.root().map(Path::to_owned);
     let body =
         args.body_file.as_deref().map(|path| output::read_input(&context.resolve(path), MAX_BODY)).transpose()?;
@@ -311,6 +311,8 @@ fn conclude(reviewed: &Reviewed, fail_on: FailOn) -> Result<Exit, Failure> {
         output::say(&run.in_words());
     }
     let passes = matches!(reviewed.gate, Gate::Open | Gate::Skipped) || fail_on == FailOn::Never;
+    // Without a change there is nothing that could fail to pass, and nothing that was approved either.
+    let passes = passes || reviewed.change.is_empty() && reviewed.gate == Gate::Partial;
     let mut failed: Vec<Failure> = reviewed.runs.iter().filter_map(|run| run.failure.clone()).collect();
     // The gate is not open either way; a failed reviewer has to be fixed before the change can be judged.
     let last = if passes || reviewed.gate == Gate::Closed { None } else { failed.pop() };
@@ -354,34 +356,33 @@ fn memory(context: &CliContext, settings: &Settings, args: &Args) -> Memory {
 }
 
 /// Opens the repository and loads its settings.
-pub(crate) fn open(context: &CliContext, source: &Source, flags: Layer) -> Result<(Local, Settings), Failure> {
+pub(crate) fn open(context: &CliContext, source: &Source, flags: &Layer) -> Result<(Local, Settings), Failure> {
     let trigger = trigger(context, source)?;
     let forge = Local::open(&context.directory, trigger, Environment::of_process())?;
-    let settings = context.settings(forge.root(), flags)?;
+    let BranchSettings { settings, note } = context.review_settings(&forge, flags, source.trust_branch_config)?;
+    if let Some(note) = note {
+        output::say(&format!("note: {note}"));
+        output::say("hint: Use `--trust-branch-config` to review with the settings of the branch.");
+    }
     Ok((forge, settings))
 }
 
 /// Reads the change without reviewing it.
 pub(crate) fn fetch(context: &CliContext, source: &Source) -> Result<Change, Failure> {
-    let (mut forge, settings) = open(context, source, Layer::default())?;
+    let (mut forge, settings) = open(context, source, &Layer::default())?;
     forge.fetch(&FetchOptions { base: settings.base.clone(), max_diff_bytes: settings.max_diff_bytes })
 }
 
 fn trigger(context: &CliContext, source: &Source) -> Result<Trigger, Failure> {
     Ok(match source {
         Source { diff: Some(path), .. } => {
-            Trigger::Patch { name: path.display().to_string(), bytes: read_patch(context, path, MAX_PATCH)? }
+            Trigger::Patch { name: path.display().to_string(), source: output::patch_source(&context.resolve(path))? }
         }
         Source { range: Some(range), .. } => Trigger::Range(range.clone()),
         Source { staged: true, .. } => Trigger::Staged,
         Source { worktree: true, .. } => Trigger::Worktree,
         _ => Trigger::Default,
     })
-}
-
-/// Reads a patch from a file or standard input.
-pub(crate) fn read_patch(context: &CliContext, path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
-    output::read_input(&context.resolve(path), limit)
 }
 
 fn flags(args: &Args, recording: &Recording) -> Layer {

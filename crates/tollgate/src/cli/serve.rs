@@ -15,6 +15,7 @@ use std::time::Duration;
 use time::UtcOffset;
 use tollgate_engine::config::Layer;
 use tollgate_engine::failure::Failure;
+use tollgate_engine::store::Database;
 use tollgate_server::access::token::{self, Token};
 use tollgate_server::events::BoardLog;
 use tollgate_server::mcp::{Mcp, ToolContext};
@@ -64,6 +65,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     // Keys are in our environment, and agents run as the same user.
     tollgate_engine::process::seclude();
+    tollgate_engine::forge::git::end_git_with_us(&context.program()?);
     // Asked while there is one thread only: later the system's answer is not to be trusted.
     let clock = Clock::of_system();
     let listen = address(&args)?;
@@ -129,6 +131,13 @@ pub(crate) fn on_interrupt(ask: Sender<()>) {
     });
 }
 
+/// Writes the database into its file, so that a copy of the file is a backup.
+pub(crate) fn checkpoint(database: &Database) {
+    if let Err(failure) = database.checkpoint() {
+        output::say(&format!("warning: {failure}; copy the `-wal` file along with the database"));
+    }
+}
+
 /// A server with its background tasks.
 struct RunningServer {
     tasks: Arc<BackgroundTasks>,
@@ -160,6 +169,7 @@ impl RunningServer {
         // A runner that came to be while the end was already asked for.
         self.tasks.stop();
         self.tasks.wait();
+        checkpoint(self.tasks.board.database());
         served?;
         failed.map_or(Ok(Exit::Success), Err)
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use tollgate_engine::failure::Failure;
 use tollgate_server::supervision::{AppSlot, BackgroundTasks};
 
-use super::serve::{Clock, WorkerArgs, on_interrupt};
+use super::serve::{Clock, WorkerArgs, checkpoint, on_interrupt};
 use super::{CliContext, Exit, StoreArgs, board, output};
 
 /// Process the job queue of servers that share a database: agents, commits, reviews of pull requests
@@ -28,6 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     // Keys are in our environment, and agents run as the same user.
     tollgate_engine::process::seclude();
+    tollgate_engine::forge::git::end_git_with_us(&context.program()?);
     // Asked while there is one thread only: later the system's answer is not to be trusted.
     let clock = Clock::of_system();
     let board = board::open(context, &args.store, args.worker.layer())?;
@@ -45,5 +46,6 @@ pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     }
     tasks.stop();
     tasks.wait();
+    checkpoint(tasks.board.database());
     begun.map(|()| Exit::Success)
 }

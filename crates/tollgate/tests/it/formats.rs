@@ -41,6 +41,60 @@ fn every_written_format_that_can_be_read_gives_the_findings_back() {
 }
 
 #[test]
+fn lenient_conversion_never_turns_a_rejection_into_an_approval() {
+    let scratch = Scratch::folder();
+    let review = |finding: &str, verdict: &str, gate: &str| {
+        format!(
+            r#"{{"reviewed_sha":"{0}","base_sha":"{0}","files_reviewed":["a.js"],"findings":[{finding}],
+            "verdict":"{verdict}","blocking_count":{{"critical":0,"high":0}},"re_review_required":false,"x_gate":"{gate}"}}"#,
+            "a".repeat(40)
+        )
+    };
+    let without_file = r#"{"id":"F001","severity":"Critical","category":"Security","summary":"s","evidence":"e"}"#;
+    for (finding, verdict, gate) in [
+        (without_file, "CHANGES_REQUESTED", "closed"),
+        (without_file, "APPROVED", "open"),
+        ("", "CHANGES_REQUESTED", "open"),
+    ] {
+        scratch.write("r.json", &review(finding, verdict, gate));
+        for format in ["json", "markdown", "pretty", "summary"] {
+            let said = scratch.tollgate(&["convert", "r.json", "--to", format, "--lenient"]).expect(0);
+            assert!(!said.contains("APPROVED") && !said.contains("Approve"), "{verdict} {format}: {said}");
+        }
+    }
+    let markdown = format!(
+        "# Code Review\n\n**Reviewed SHA:** `{0}`\n**Base SHA:** `{0}`\n**Verdict:** CHANGES_REQUESTED\n\
+         **Blocking Issues:** 1 Critical, 0 High\n\n## Files Reviewed\n\n- `a.js`\n\n## Findings\n\n### F001: no brackets\n\ntext\n",
+        "a".repeat(40)
+    );
+    let ran = scratch.tollgate_with(&["convert", "-", "--to", "json", "--lenient"], markdown.as_bytes(), &[]);
+    assert!(!ran.stdout.contains("APPROVED"), "{}", ran.stdout);
+}
+
+#[test]
+fn mentions_references_and_commands_in_a_markdown_report_are_inert() {
+    let scratch = Scratch::folder();
+    let finding = serde_json::json!({
+        "id": "F001", "severity": "High", "category": "Security", "summary": "ask @everyone, fixes #12",
+        "location": { "file": "a.js", "line_start": 1, "line_end": 1, "side": "RIGHT" },
+        "reason": "@octo/team look\n/merge now\ncloses octo/shop#7 and GH-8\nresolves https://github.com/o/r/issues/9\n`@kept`",
+        "evidence": "/approve\n@bors r+",
+    });
+    scratch.write("f.json", &serde_json::json!([finding]).to_string());
+    let markdown = scratch.tollgate(&["convert", "f.json", "--to", "markdown", "--lenient"]).expect(0);
+    for live in ["@everyone", "#12", "@octo", "shop#7", "GH-8", "://github.com/o/r/issues", "\n/merge", "\n/approve", "\n@bors"] {
+        assert!(!markdown.contains(live), "{live}: {markdown}");
+    }
+    assert!(markdown.contains("`@kept`"), "{markdown}");
+    // Nothing of it is lost.
+    let back = scratch.tollgate_with(&["convert", "-", "--to", "json", "--lenient"], markdown.as_bytes(), &[]).expect(0);
+    let back: serde_json::Value = serde_json::from_str(&back).unwrap();
+    for field in ["summary", "reason", "evidence"] {
+        assert_eq!(back["findings"][0][field], finding[field], "{field}");
+    }
+}
+
+#[test]
 fn broken_input_is_refused_with_every_problem_and_lenient_makes_the_best_of_it() {
     let scratch = Scratch::folder();
     let finding = r#"{"id":"F009","severity":"major","category":"bug","location":{"file":"a.js","line_start":3},"summary":"s","reason":"r","evidence":"e"}"#;

@@ -65,6 +65,12 @@ fn two_kilobytes_that_stall_the_matcher_are_cut_off_by_processor_time() {
 }
 
 #[test]
+fn one_file_costs_two_seconds_of_processor_time_by_default() {
+    let scratch = change("file_seconds = 300", &[("a.js", nested_brackets())]);
+    assert!(outcome(&scratch).contains("not reviewed: a.js (stalled the matcher for 2 s of processor time)"));
+}
+
+#[test]
 fn a_scan_that_takes_too_long_is_stopped() {
     let scratch = change("cpu_seconds = 300\nfile_seconds = 4", &[("a.js", nested_brackets())]);
     assert_snapshot!(outcome(&scratch), @"

@@ -5,6 +5,8 @@
 mod action;
 #[cfg(unix)]
 mod agents;
+#[cfg(unix)]
+mod backup;
 mod board;
 mod chaos;
 mod check_comment;
@@ -31,6 +33,7 @@ mod highlighting;
 #[cfg(unix)]
 mod hooks;
 mod hostile_answers;
+mod hostile_patches;
 #[cfg(unix)]
 mod implementer;
 mod intent;

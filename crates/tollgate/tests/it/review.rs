@@ -208,7 +208,7 @@ fn a_clean_repository_has_nothing_to_review_and_that_is_fine() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
     assert!(ran.stderr.contains("nothing to review"), "{}", ran.stderr);
     let json = scratch.tollgate(&["review", "--format", "json"]).expect(0);
-    assert!(json.contains("\"APPROVED\"") && json.contains("\"findings\": []"), "{json}");
+    assert!(json.contains("\"COMMENTED\"") && json.contains("\"findings\": []"), "{json}");
 }
 
 #[test]

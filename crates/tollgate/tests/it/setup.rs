@@ -123,3 +123,22 @@ fn a_link_that_a_repository_holds_is_replaced_and_not_written_through() {
     assert_eq!(scratch.read("mine.txt"), "mine\n");
     assert!(scratch.path().join(".tollgate.toml").symlink_metadata().unwrap().is_file());
 }
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_links_that_the_repository_holds() {
+    let outside = Scratch::folder();
+    let scratch = Scratch::on_a_branch();
+    std::os::unix::fs::symlink(outside.path(), scratch.path().join(".github")).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("bashrc"), scratch.path().join("report.html")).unwrap();
+    scratch.commit("links");
+    for args in [
+        &["init", "--github"][..],
+        &["review", "--format", "html", "-o", "report.html"],
+        &["review", "--format", "html", "-o", ".github/report.html"],
+    ] {
+        let stderr = scratch.tollgate(args).stderr;
+        assert!(stderr.contains("is a symbolic link of the repository"), "{args:?}: {stderr}");
+    }
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+}

@@ -63,6 +63,7 @@ fn review(reader: &mut Reader, value: Value) -> Option<Review> {
         return None;
     }
     let list = fields.list(reader, "findings")?;
+    let n_listed = list.len();
     let findings = findings(reader, list);
     let said_verdict = fields.required_text(reader, "verdict");
     let said_count = blocking_count(reader, &mut fields);
@@ -75,7 +76,10 @@ fn review(reader: &mut Reader, value: Value) -> Option<Review> {
     let compared = fields.text(reader, "x_compared");
     let coverage = fields.take("x_coverage").and_then(|value| coverage(reader, &mut fields, value));
     let withheld = withheld(reader, &mut fields);
-    let doubts = doubts(reader, &mut fields);
+    let mut doubts = doubts(reader, &mut fields);
+    let said_blocking = said_verdict.as_deref() == Some(Verdict::ChangesRequested.as_str())
+        || [said_count.critical, said_count.high].iter().flatten().any(|count| *count > 0);
+    doubts.extend(lost(n_listed - findings.len(), said_blocking, &findings));
     gate(reader, &mut fields);
 
     let files_reviewed = files_reviewed.unwrap_or_else(|| {
@@ -102,6 +106,21 @@ fn review(reader: &mut Reader, value: Value) -> Option<Review> {
     check_count(reader, &review, said_count);
     check_verdict(reader, &review, said_verdict.as_deref());
     Some(review)
+}
+
+/// The doubt about a review whose findings could not all be read, or do not explain its blocking verdict: lenient reading
+/// must not turn a rejection into an approval.
+fn lost(n_refused: usize, said_blocking: bool, findings: &[Finding]) -> Option<Doubt> {
+    let has_blocker = findings.iter().any(|finding| finding.severity.blocks());
+    let (kind, reason) = match n_refused {
+        0 if said_blocking && !has_blocker => {
+            (DoubtKind::Rejection, "asks for changes, and no blocking finding could be read".to_owned())
+        }
+        0 => return None,
+        1 => (DoubtKind::Answer, "has a finding that could not be read".to_owned()),
+        n_refused => (DoubtKind::Answer, format!("has {n_refused} findings that could not be read")),
+    };
+    Some(Doubt { kind, reviewer: "the document".to_owned(), reason })
 }
 
 fn sha(reader: &mut Reader, fields: &mut Fields, key: &str) -> Sha {

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::markdown::escape::visible_lines;
+use crate::markdown::escape::{ZERO_WIDTH, meets, visible_lines};
 use crate::markdown::fence::{self, FenceKind};
 use crate::visible::{is_hidden, visible};
 
@@ -80,7 +80,7 @@ pub(super) fn comment(value: &Value) -> String {
     let mut json = String::new();
     for character in value.to_string().chars() {
         match character {
-            '<' | '>' => json.push_str(&format!("\\u{:04x}", u32::from(character))),
+            '<' | '>' | '@' => json.push_str(&format!("\\u{:04x}", u32::from(character))),
             '-' if json.ends_with('-') => json.push_str("\\u002d"),
             hidden if is_hidden(hidden) => {
                 let mut units = [0; 2];
@@ -105,22 +105,28 @@ struct Spans {
 }
 
 impl Spans {
-    /// Puts a backslash before each `<` that could open a tag, except in code.
+    /// Puts a backslash before each `<` that could open a tag, and a zero-width space into each mention and reference,
+    /// except in code.
     fn escape_tags(&mut self, line: &str) -> String {
-        if !line.contains(['<', '`']) {
+        if !line.contains(['<', '`', '@', '#', '-', ':']) {
             return line.to_owned();
         }
         let code = self.code(line);
         let mut escaped = String::with_capacity(line.len() + 8);
         for (index, character) in line.char_indices() {
-            if character == '<' && opens_tag(&line[index..]) {
-                let next = code.partition_point(|range| range.end <= index);
-                let in_code = code.get(next).is_some_and(|range| range.contains(&index));
-                if !in_code || escaped.ends_with('\\') {
-                    escaped.push('\\');
-                }
+            if !matches!(character, '<' | '@' | '#' | '-' | ':') {
+                escaped.push(character);
+                continue;
+            }
+            let next = code.partition_point(|range| range.end <= index);
+            let in_code = code.get(next).is_some_and(|range| range.contains(&index));
+            if character == '<' && opens_tag(&line[index..]) && (!in_code || escaped.ends_with('\\')) {
+                escaped.push('\\');
             }
             escaped.push(character);
+            if !in_code && begins_reference(&line[..index], character, &line[index + 1..]) {
+                escaped.push_str(ZERO_WIDTH);
+            }
         }
         escaped
     }
@@ -169,7 +175,19 @@ fn opens_tag(text: &str) -> bool {
     text.as_bytes().get(1).is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'/' | b'?'))
 }
 
+/// True after a character that begins a mention, or a reference that a closing keyword may stand before.
+fn begins_reference(before: &str, character: char, rest: &str) -> bool {
+    match character {
+        ':' => {
+            let address = rest.split_whitespace().next().unwrap_or_default();
+            address.starts_with("//") && (address.contains("/issues/") || address.contains("/pull/"))
+        }
+        _ => meets(character, before.chars().next_back(), before, rest),
+    }
+}
+
 fn unescape_tags(line: &str) -> String {
+    let line = &line.replace(ZERO_WIDTH, "");
     let mut plain = String::with_capacity(line.len());
     for (index, character) in line.char_indices() {
         if character == '<' && opens_tag(&line[index..]) && plain.ends_with('\\') {
@@ -214,7 +232,7 @@ fn container_len(line: &str) -> usize {
     }
 }
 
-/// True for the start of a heading, a rule, a fence or one of our labels.
+/// True for the start of a heading, a rule, a fence, a command to a bot or one of our labels.
 fn is_structure(rest: &str) -> bool {
     let line = rest.trim_end();
     let only = |character: char| !line.is_empty() && line.chars().all(|other| other == character);
@@ -225,6 +243,8 @@ fn is_structure(rest: &str) -> bool {
         label.is_some_and(|(label, _)| LABELS.contains(&label))
     };
     let fence = rest.starts_with("```") || rest.starts_with("~~~");
+    // Bots parse lines that begin with a slash or a mention as commands.
+    let command = rest.starts_with(['/', '@']);
     let rule = only('-') || only('=') || (line.len() >= 3 && (only('*') || only('_')));
-    heading || fence || rule || label()
+    heading || fence || rule || command || label()
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::finding::{Finding, Side};
 use crate::language::Language;
 use crate::markdown::escape::{code_span, visible_lines};
-use crate::markdown::fence;
+use crate::markdown::prose::code_block;
 use crate::path::FilePath;
 use crate::report::json::{self, Form, Options};
 use crate::report::markdown::escape::{block, comment, line};
@@ -93,10 +93,8 @@ fn finding(finding: &Finding) -> String {
 }
 
 fn fenced(text: &str, file: &FilePath) -> String {
-    let text = visible_lines(text);
-    let fence = fence::around(&text);
     let tag = Language::of_path(file.as_str().as_bytes()).map_or("", Language::fence);
-    format!("{fence}{tag}\n{text}\n{fence}\n")
+    format!("{}\n", code_block(&visible_lines(text), tag))
 }
 
 /// The fields of a finding that the text does not carry.

@@ -1,6 +1,7 @@
 //! Hostile answers: slow to parse, or too large.
 
 use tollgate_core::answer::{self, MAX_BYTES, MAX_CLAIMS, NoAnswer};
+use tollgate_core::finding::Severity;
 
 /// Texts that are repeated to make long ones.
 const PIECES: &[&str] = &[
@@ -90,6 +91,34 @@ fn findings_beyond_the_limit_are_counted() {
     let read = answer::read(&format!("[REJECTED]\n\n{text}")).unwrap();
     assert_eq!(read.claims.len(), MAX_CLAIMS);
     assert_eq!(read.problems, ["7 findings beyond the first 2000 were left out"]);
+}
+
+#[test]
+fn a_blocker_beyond_the_limit_takes_the_place_of_a_mild_finding() {
+    let mild = |number: usize| format!("- **[CODE]** - Low: Number {number}\n");
+    let text: String = (0..MAX_CLAIMS).map(mild).collect();
+    let text = format!("[REJECTED]\n\n{text}- **[CODE]** - Critical: The last one\n");
+    let read = answer::read(&text).unwrap();
+    assert_eq!(read.claims.len(), MAX_CLAIMS);
+    let last = read.claims.last().unwrap();
+    assert_eq!((last.title.as_str(), last.severity), ("The last one", Severity::Critical));
+    assert_eq!(read.problems, ["1 findings beyond the first 2000 were left out"]);
+}
+
+#[test]
+fn tag_characters_of_an_answer_are_made_visible() {
+    let hidden = "\u{e0048}\u{e0049}";
+    let text = serde_json::json!({ "decision": "rejected", "summary": format!("ok{hidden}"), "findings": [{
+        "severity": "High", "category": "Logic", "title": format!("bad{hidden}"), "file": "a.rs", "line": 1,
+        "reason": format!("r{hidden}"), "evidence": format!("let x{hidden} = 1;"), "replacement": format!("y{hidden}"),
+    }] });
+    for read in [answer::read(&text.to_string()).unwrap(), answer::read_structured(&text).unwrap()] {
+        let summary = read.summary.as_deref().unwrap();
+        assert_eq!(summary, "ok\\u{e0048}\\u{e0049}");
+        assert_eq!(read.claims[0].title, "bad\\u{e0048}\\u{e0049}");
+        assert_eq!(read.claims[0].evidence.as_deref(), Some("let x = 1;"));
+        assert_eq!(read.claims[0].replacement, None);
+    }
 }
 
 #[test]

@@ -202,8 +202,14 @@ impl FeatureJob<'_> {
             Some(target) => repository.merge_base(&target, &head)?,
             None => None,
         };
+        // The base was recorded when work began: commits that the target got since then, perhaps by the agent itself, are
+        // reviewed with the branch that contains them.
         let recorded = feature.row.base.as_deref().and_then(|base| Sha::parse(base).ok());
-        let base = match merged.or(recorded) {
+        let pinned = match recorded {
+            Some(recorded) if repository.merge_base(&recorded, &head)?.as_ref() == Some(&recorded) => Some(recorded),
+            _ => None,
+        };
+        let base = match pinned.or(merged) {
             Some(base) => base,
             None => repository.empty_tree()?,
         };

@@ -46,10 +46,20 @@ impl Blobs {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(Blob::Missing);
         }
-        self.exchange(name, max_bytes).map_err(|error| failure::git("cat-file", &error.to_string()))
+        self.exchange(name, "blob", max_bytes).map_err(|error| failure::git("cat-file", &error.to_string()))
     }
 
-    fn exchange(&mut self, name: &str, max_bytes: u64) -> io::Result<Blob> {
+    /// Reads a tree, by its id or as the tree of a commit: `Some(None)` when it is larger than the limit, `None` when the
+    /// repository does not have it.
+    pub(super) fn read_tree(&mut self, name: &str, max_bytes: u64) -> Result<Option<Option<Vec<u8>>>, Failure> {
+        match self.exchange(name, "tree", max_bytes).map_err(|error| failure::git("cat-file", &error.to_string()))? {
+            Blob::Whole(content) => Ok(Some(Some(content))),
+            Blob::TooLarge(_) => Ok(Some(None)),
+            Blob::Missing => Ok(None),
+        }
+    }
+
+    fn exchange(&mut self, name: &str, wanted_kind: &str, max_bytes: u64) -> io::Result<Blob> {
         self.stdin.write_all(format!("{name}\n").as_bytes())?;
         self.stdin.flush()?;
         let mut head = Vec::new();
@@ -61,7 +71,7 @@ impl Blobs {
             return if head.ends_with('\n') { Ok(Blob::Missing) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
         };
         let mut content = Vec::new();
-        let wanted = kind == "blob" && size <= max_bytes;
+        let wanted = kind == wanted_kind && size <= max_bytes;
         let mut body = self.stdout.by_ref().take(size + 1);
         if wanted {
             body.read_to_end(&mut content)? as u64
@@ -69,7 +79,7 @@ impl Blobs {
             io::copy(&mut body, &mut io::sink())?
         };
         if !wanted {
-            return Ok(if kind == "blob" { Blob::TooLarge(size) } else { Blob::Missing });
+            return Ok(if kind == wanted_kind { Blob::TooLarge(size) } else { Blob::Missing });
         }
         if content.pop() != Some(b'\n') || content.len() as u64 != size {
             return Err(io::ErrorKind::UnexpectedEof.into());

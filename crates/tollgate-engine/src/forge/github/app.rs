@@ -21,6 +21,7 @@ use super::key::SigningKey;
 use super::limits::Limits;
 use super::request::Request;
 use super::{MAX_PAGES, date, wire};
+use crate::redaction::hold_temporary;
 use crate::failure::Failure;
 use crate::forge::host::{BotIdentity, FailedDelivery, FenceCheck, Host, HostError, HostErrorKind, HostResult, Secret};
 
@@ -264,6 +265,7 @@ impl App {
             .with_body(&TokenBody { repositories: [repo.name()], permissions })?;
         let wire: TokenWire = self.0.client.read(&request, self, &self.0.limits)?;
         let end_ms = date::parse_ms(&wire.expires_at).unwrap_or_else(|| self.now_ms() + SPARE_MS + UNSAID_MS);
+        hold_temporary(&wire.token);
         Ok(Token { token: Secret::new(wire.token), end_ms })
     }
 

@@ -51,6 +51,7 @@ type Read = Result<Option<WebhookEvent>, BadDelivery>;
 
 /// Parses the delivery of an event; `None` when it needs no action. `mention` is our name in mentions.
 pub fn read(event: &str, body: &[u8], mention: &str) -> Result<Option<WebhookEvent>, BadDelivery> {
+    check_text(body)?;
     if depth::exceeds(body, MAX_DEPTH) {
         return Err(BadDelivery::TooDeep);
     }
@@ -73,6 +74,12 @@ pub fn read(event: &str, body: &[u8], mention: &str) -> Result<Option<WebhookEve
     }
     let payload = serde_json::from_slice(body).map_err(|error| BadDelivery::Unreadable(tidy(&error.to_string())))?;
     read(&Delivery { payload, mention })
+}
+
+/// Checks that a delivery is text, also in the parts that are not read and for events that need no action.
+pub fn check_text(body: &[u8]) -> Result<(), BadDelivery> {
+    let wrong = |error: std::str::Utf8Error| format!("it is not valid UTF-8 at byte {}", error.valid_up_to());
+    std::str::from_utf8(body).map(drop).map_err(|error| BadDelivery::Unreadable(wrong(error)))
 }
 
 /// A delivery, and our name to recognize mentions.

@@ -12,6 +12,7 @@ use super::address::Address;
 use super::error;
 use super::limits::Cost;
 use crate::forge::host::HostResult;
+use crate::redaction::Redactor;
 
 #[derive(Debug, Clone)]
 pub(super) struct Request {
@@ -60,9 +61,11 @@ impl Request {
         Self { method, cost: Cost::Change, repeat: Repeat::Harmful, ..Self::get(path) }
     }
 
-    /// A write that creates content.
+    /// A write that creates content, which everybody can read: the secrets that this process holds are redacted.
     pub(super) fn content(method: Method, path: impl Into<String>, body: &impl Serialize) -> HostResult<Self> {
-        Self { cost: Cost::Content, ..Self::change(method, path) }.with_body(body)
+        let request = Self { cost: Cost::Content, ..Self::change(method, path) };
+        let body = serde_json::to_value(body).map_err(|error| error::unwritable(&request, &error))?;
+        request.with_body(&Redactor::new(Vec::new()).redact_json(body))
     }
 
     pub(super) fn with_query(mut self, name: &'static str, value: impl ToString) -> Self {

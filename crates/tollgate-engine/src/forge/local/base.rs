@@ -2,7 +2,7 @@
 
 use tollgate_core::sha::Sha;
 
-use super::{After, Comparison, FetchOptions, Local, Range, Repository, Trigger};
+use super::{After, Comparison, FetchOptions, Local, Range, Repository, Trigger, special_files};
 use crate::failure::{self, Failure};
 
 /// Common names of main branches, likeliest first.
@@ -25,7 +25,7 @@ struct Uncommitted {
 
 /// A branch to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Base {
+pub(super) struct Base {
     /// Its name, for messages.
     name: String,
     sha: Sha,
@@ -118,9 +118,8 @@ impl Local {
 
     /// Staged, changed and untracked files, by one `git status`.
     fn uncommitted(&self, what: &str) -> Result<Uncommitted, Failure> {
-        if self.root().is_none() {
-            return Err(failure::no_working_tree(what));
-        }
+        let root = self.root().ok_or_else(|| failure::no_working_tree(what))?;
+        special_files::refuse(root)?;
         let args = [
             "status",
             "--porcelain=v2",
@@ -153,7 +152,7 @@ impl Local {
     }
 
     /// The main branch: the configured one, the remote's default, or one with a common name.
-    fn main_branch(&self, repository: &Repository, options: &FetchOptions) -> Result<Option<Base>, Failure> {
+    pub(super) fn main_branch(&self, repository: &Repository, options: &FetchOptions) -> Result<Option<Base>, Failure> {
         if let Some(name) = &options.base {
             return self.configured_branch(name).map(Some);
         }
@@ -180,7 +179,7 @@ impl Local {
         Ok(Base { name: name.to_owned(), sha })
     }
 
-    fn merge_base(&self, repository: &Repository, base: &Base, head: &Sha) -> Result<Sha, Failure> {
+    pub(super) fn merge_base(&self, repository: &Repository, base: &Base, head: &Sha) -> Result<Sha, Failure> {
         let answer = self.git.ask(&["merge-base", base.sha.as_str(), head.as_str()])?;
         let first = String::from_utf8_lossy(&answer.stdout);
         Sha::parse(first.lines().next().unwrap_or_default())

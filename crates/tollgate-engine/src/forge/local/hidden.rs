@@ -8,12 +8,14 @@ use std::ffi::OsStr;
 use tollgate_core::change::{Change, Content};
 use tollgate_core::diff;
 
-use super::{Comparison, FetchOptions, Local};
+use super::{Comparison, FetchOptions, Local, not_reviewed};
 use crate::failure::Failure;
 use crate::forge::untracked::is_binary;
 
 /// The maximum size of a file that is checked for text.
 const MAX_LOOKED_AT: u64 = 4 * 1024 * 1024;
+/// The size from which git calls any file binary, by `core.bigFileThreshold`.
+const BIG_FILE: u64 = 32 << 20;
 
 impl Local {
     /// Replaces files that are hidden by an attribute with their text diff.
@@ -28,11 +30,17 @@ impl Local {
         }
         let mut contents = self.contents();
         let mut hidden = Vec::new();
+        let mut too_large = Vec::new();
         for file in change.files.iter().filter(|file| file.binary) {
-            if matches!(contents.read(file, MAX_LOOKED_AT)?, Content::Whole(content) if !is_binary(&content)) {
-                hidden.push(file.path().clone());
+            match contents.read(file, MAX_LOOKED_AT)? {
+                Content::Whole(content) if !is_binary(&content) => hidden.push(file.path().clone()),
+                Content::TooLarge(n_bytes) if n_bytes >= BIG_FILE => too_large.push(file.path().clone()),
+                Content::Whole(_) | Content::TooLarge(_) | Content::Unknown => {}
             }
         }
+        let reason = format!("the file is larger than {} MiB", BIG_FILE >> 20);
+        let left_out = change.files.extract_if(.., |file| too_large.contains(file.path()));
+        change.left_out.extend(left_out.map(|file| not_reviewed(&file, &reason)));
         if hidden.is_empty() {
             return Ok(());
         }

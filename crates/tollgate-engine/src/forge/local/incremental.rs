@@ -49,7 +49,7 @@ impl Local {
             return self.fetch(options);
         }
         let comparison = self.compare(options)?;
-        if comparison.base != *known.base {
+        if comparison.base != *known.base || self.has_too_many_paths(&comparison)? {
             return self.read(comparison, options);
         }
         let (known, unknown): (Vec<Entry>, Vec<Entry>) =

@@ -83,7 +83,8 @@ pub(super) fn too_large(address: &Address, bytes: u64) -> Failure {
 
 /// The change has too many files.
 pub(super) fn too_many_files(most: usize) -> Failure {
-    external(format!("the change has more than {most} files, which are too many to fetch"))
+    // Not external: another try would find the same.
+    Failure::new(Kind::User, format!("the change has more than {most} files, which are too many to fetch"))
         .hint("Split it into smaller ones, or review a clone with `tollgate review A...B`.")
 }
 

@@ -212,6 +212,10 @@ fn listed(git: &Git, commit: &Sha, paths: &[&str]) -> Result<Vec<(String, String
 
 /// The files that differ between two commits.
 fn changed(git: &Git, base: &Sha, head: &Sha) -> Result<Vec<Changed>, FetchError> {
+    // Before git expands them: a few objects can name more paths than fit into memory.
+    if git.differs_in_more_than(MAX_FILES as u64, base.as_str(), head.as_str())? {
+        return Err(failure::too_many_files(MAX_FILES).into());
+    }
     let args = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base.as_str(), head.as_str(), "--"];
     let answer = git.ask(&args)?;
     if !answer.ok {

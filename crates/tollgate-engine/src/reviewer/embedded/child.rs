@@ -57,14 +57,16 @@ fn apply(limits: ChildLimits) -> io::Result<()> {
     Ok(())
 }
 
-/// Permits this much processor time from now on; the system counts from the start of the process.
+/// Permits at most this much processor time from now on, and at least one second.
+///
+/// The system counts whole seconds from the start of the process.
 #[cfg(unix)]
 fn limit_cpu(limits: ChildLimits) {
     use rustix::process::{Resource, Rlimit, setrlimit};
     use rustix::time::{ClockId, clock_gettime};
 
     let used = u64::try_from(clock_gettime(ClockId::ProcessCPUTime).tv_sec).unwrap_or(0);
-    let limit = Rlimit { current: Some(used + 1 + limits.cpu_seconds), maximum: None };
+    let limit = Rlimit { current: Some(used + limits.cpu_seconds.max(2)), maximum: None };
     let _ = setrlimit(Resource::Cpu, limit);
 }
 

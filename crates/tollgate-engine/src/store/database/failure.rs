@@ -1,6 +1,7 @@
 //! Failures of writes.
 
 use crate::failure::{Failure, Kind};
+use crate::store::Location;
 use crate::store::sql::{Connection, Error};
 
 /// A write panicked.
@@ -12,6 +13,12 @@ pub(super) fn panicked() -> Failure {
 /// The queue of writes is full.
 pub(super) fn too_busy() -> Failure {
     Failure::new(Kind::External, "too many writes are queued for the database").hint("Try again in a moment.")
+}
+
+/// The file of the database is no longer there, or another one.
+pub(super) fn gone(place: &Location) -> Failure {
+    Failure::new(Kind::External, format!("the database file `{place}` was deleted or replaced; nothing is written"))
+        .hint("Put the file back from a backup (`tollgate restore`), and restart.")
 }
 
 /// The writing threads have ended.

@@ -79,6 +79,25 @@ pub(super) struct Writer {
     pub(super) with: WriteMode,
     /// The most writes in one commit.
     pub(super) max_batch: usize,
+    /// The file that the database was in when it was opened.
+    pub(super) file: Option<FileIdentity>,
+}
+
+/// Device and number of a file, which tell a file from another one with its name.
+pub(super) type FileIdentity = (u64, u64);
+
+/// The identity of the file at a location; `None` for a server, or when there is no file.
+pub(super) fn identity(place: &Location) -> Option<FileIdentity> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        place.file().and_then(|path| std::fs::metadata(path).ok()).map(|file| (file.dev(), file.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = place;
+        None
+    }
 }
 
 impl Writer {
@@ -137,6 +156,10 @@ impl Writer {
 
     /// Begins a transaction on a connection. A lost connection is made again.
     fn begin(&mut self) -> Result<Connection, Failure> {
+        // SQLite goes on in a file that was deleted, and everything is lost with the process.
+        if self.file.is_some() && identity(&self.place) != self.file {
+            return Err(failure::gone(&self.place));
+        }
         if let Some(connection) = self.connection.take().filter(|connection| !connection.is_lost()) {
             match connection.begin(self.with) {
                 Ok(()) => return Ok(connection),

@@ -6,9 +6,9 @@ use tollgate_core::finding;
 use tollgate_core::gate::{FailOn, Gate};
 use tollgate_engine::config::Settings;
 use tollgate_engine::failure::Failure;
-use tollgate_engine::forge::local::{Local, Trigger};
+use tollgate_engine::forge::local::{Local, PatchSource, Trigger};
 use tollgate_engine::pipeline::{
-    self, Memory, ModelOptions, ReviewProgress, ReviewRequest, Reviewed, ReviewerRun, Runtime,
+    BranchSettings, self, Memory, ModelOptions, ReviewProgress, ReviewRequest, Reviewed, ReviewerRun, Runtime,
 };
 use tollgate_engine::store::Store;
 
@@ -130,12 +130,13 @@ impl Tool for ReviewChange {
         let (repository, trigger) = trigger(arguments)?;
         let is_patch = matches!(trigger, Trigger::Patch { .. });
         let forge = context.open(repository.as_deref(), trigger)?;
-        let mut settings = context.settings(forge.root(), |_| {})?;
+        let BranchSettings { mut settings, note } = context.review_settings(&forge)?;
         settings.fail_on = stricter(settings.fail_on, fail_on);
-        let (reviewed, stored) = review(context, forge, &settings, (is_patch, since_last), job)?;
+        let (mut reviewed, stored) = review(context, forge, &settings, (is_patch, since_last), job)?;
         if job.cancel.is_cancelled() {
             return Err(failure::cancelled());
         }
+        note.iter().for_each(|note| reviewed.add_note(note));
         Ok(output(&reviewed, stored))
     }
 
@@ -158,7 +159,7 @@ fn trigger(arguments: Arguments) -> Result<(Option<String>, Trigger), Failure> {
         (Some(Scope::Staged), None, None) => Trigger::Staged,
         (Some(Scope::Worktree), None, None) => Trigger::Worktree,
         (None, Some(range), None) => Trigger::Range(name("range", &range)?.to_owned()),
-        (None, None, Some(diff)) => Trigger::Patch { name: "diff".to_owned(), bytes: diff.into_bytes() },
+        (None, None, Some(diff)) => Trigger::Patch { name: "diff".to_owned(), source: PatchSource::of_bytes(diff.into_bytes()) },
         (_, _, _) => return Err(failure::several_changes()),
     };
     Ok((arguments.repository, trigger))

@@ -139,6 +139,7 @@ fn find(context: &CliContext, args: &Args, address: &str) -> Result<PullTarget, 
 pub(crate) fn token() -> Option<(&'static str, Secret)> {
     let read = |name| Some((name, std::env::var(name).ok().filter(|token| !token.trim().is_empty())?));
     let (name, token) = TOKENS.into_iter().find_map(read)?;
+    tollgate_engine::redaction::hold(&token);
     Some((name, Secret::new(token.trim().to_owned())))
 }
 

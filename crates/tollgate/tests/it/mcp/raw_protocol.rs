@@ -63,6 +63,13 @@ fn no_bad_message_ends_the_conversation() {
     assert_eq!(answer_to(&answers, 7)["error"]["code"], -32601);
     assert_eq!(answer_to(&answers, 10)["result"]["structuredContent"]["valid"], true);
     assert!(answers.iter().all(|answer| answer["id"] != 3), "what is too long is not heard");
+    // Each line that is no message, or too long, has an answer.
+    let codes: Vec<i64> = answers
+        .iter()
+        .filter(|answer| answer["id"].is_null())
+        .map(|answer| answer["error"]["code"].as_i64().unwrap())
+        .collect();
+    assert_eq!(codes, [-32700, -32700, -32600, -32600, -32700, -32600]);
 }
 
 #[test]

@@ -246,10 +246,11 @@ fn people_who_may_write_tell_the_bot_what_to_do() {
     let pull = open(&github, "feat: parse", &[("a.js", BAD)]);
     server.settled(&pull);
 
-    let refused = pull.say("mallory", "@tollgate pause");
-    assert!(server.answered(&pull, refused).contains("needs write access"), "{}", server.answered(&pull, refused));
+    // A stranger's command has no effect and gets no reply.
+    pull.say("mallory", "@tollgate pause");
     let helped = pull.say("mallory", "@tollgate help");
     assert!(server.answered(&pull, helped).contains("dismiss"));
+    assert_eq!(pull.seen().others.len(), 1);
     let paused = pull.say("ada", "@tollgate pause");
     server.answered(&pull, paused);
     pull.push("while it is paused", &[("b.js", GOOD)]);
@@ -348,11 +349,10 @@ fn a_bot_proposes_a_dismissal_and_a_person_with_write_access_confirms_it() {
     // Two bots do not talk forever.
     let n_answers = pull.seen().others.len();
     pull.say("helper[bot]", "@tollgate dismiss F001 the text is ours, as I said");
-    let refused = pull.say("mallory", "@tollgate confirm F001");
-    assert!(server.answered(&pull, refused).contains("needs write access"));
-    assert_eq!(pull.seen().others.len(), n_answers + 1);
+    pull.say("mallory", "@tollgate confirm F001");
     let confirmed = pull.say("ada", "@tollgate confirm F001");
     let answer = server.answered(&pull, confirmed);
+    assert_eq!(pull.seen().others.len(), n_answers + 1);
     assert!(answer.contains("Dismissed") && answer.contains("the text is ours"), "{answer}");
     wait_until_concluded(&server, &pull, "success");
     assert_eq!(pull.seen().problems(), [""; 0]);

@@ -265,3 +265,17 @@ proptest! {
         prop_assert!(read("pull_request", &whole.as_bytes()[..whole.len() - cut], "gate").is_err());
     }
 }
+
+#[test]
+fn invalid_utf_8_anywhere_is_refused() {
+    let mut body = br#"{"action":"created","zen":"x","pull_request":{"body":"x"}}"#.to_vec();
+    for event in ["pull_request", "push", "star"] {
+        assert!(super::check_text(&body).is_ok());
+        for at in 0..body.len() {
+            let kept = std::mem::replace(&mut body[at], 0xff);
+            let bad = super::read(event, &body, "@tollgate").unwrap_err();
+            assert!(bad.to_string().contains("not valid UTF-8"), "{event} at {at}: {bad}");
+            body[at] = kept;
+        }
+    }
+}
