@@ -165,6 +165,77 @@ languages! {
 const MAX_ENDING: usize = 12;
 
 impl Language {
+    /// True for a language in which programs are written, as opposed to data, text, markup, styles and build
+    /// descriptions, of which a review by text has seen what there is to see.
+    #[must_use]
+    pub fn is_program(self) -> bool {
+        match self {
+            Self::Assembly
+            | Self::Bash
+            | Self::Batch
+            | Self::C
+            | Self::Cpp
+            | Self::CSharp
+            | Self::Clojure
+            | Self::Cuda
+            | Self::Dart
+            | Self::Elixir
+            | Self::Elm
+            | Self::Erlang
+            | Self::FSharp
+            | Self::Fortran
+            | Self::Go
+            | Self::Groovy
+            | Self::Haskell
+            | Self::Java
+            | Self::JavaScript
+            | Self::Jsx
+            | Self::Julia
+            | Self::Kotlin
+            | Self::Lua
+            | Self::ObjectiveC
+            | Self::OCaml
+            | Self::Perl
+            | Self::Php
+            | Self::PowerShell
+            | Self::Python
+            | Self::R
+            | Self::Ruby
+            | Self::Rust
+            | Self::Scala
+            | Self::Solidity
+            | Self::Swift
+            | Self::Tsx
+            | Self::TypeScript
+            | Self::VisualBasic
+            | Self::Zig => true,
+            // Rules read the scripts in these, and the text of the rest.
+            Self::Html | Self::Jupyter | Self::Svelte | Self::Vue => false,
+            Self::Starlark
+            | Self::CMake
+            | Self::Css
+            | Self::Csv
+            | Self::Dockerfile
+            | Self::GraphQl
+            | Self::Hcl
+            | Self::Ini
+            | Self::Json
+            | Self::Less
+            | Self::Makefile
+            | Self::Markdown
+            | Self::Nix
+            | Self::Protobuf
+            | Self::Rst
+            | Self::Scss
+            | Self::Sql
+            | Self::Text
+            | Self::Tex
+            | Self::Toml
+            | Self::Xml
+            | Self::Yaml => false,
+        }
+    }
+
     /// Detects the language of a file by its path.
     #[must_use]
     pub fn of_path(path: &[u8]) -> Option<Self> {

@@ -25,6 +25,8 @@ use crate::visible::is_hidden;
 
 /// The marker of an ignore comment.
 pub const MARK: &str = "tollgate:ignore";
+/// The rule that reports ignore comments which a change adds.
+pub const RULE: &str = "suppression-added";
 /// The most rules that one comment may name; further ones are dropped.
 const MAX_NAMES: usize = 16;
 
@@ -249,6 +251,12 @@ pub fn ignores(file: &FileDiff) -> Vec<Ignore> {
     ignores
 }
 
+/// The rules that the ignore comment on a line names, if there is one.
+#[must_use]
+pub fn names_in(line: &str) -> Option<Vec<String>> {
+    read(line).map(|(rules, _)| rules)
+}
+
 /// Parses the rules and the reason after the marker.
 fn read(line: &str) -> Option<(Vec<String>, Option<String>)> {
     let (before, rest) = line.split_once(MARK)?;
@@ -287,7 +295,14 @@ impl Ignore {
             |name: &String| Some(name.as_str()) == rule || is_print(name) || (name == "*" && self.reason.is_some());
         near && finding.location.side == Side::Right
             && self.file == finding.location.file
+            // A comment does not hide that it is there.
+            && rule != Some(RULE)
             && self.rules.iter().any(names)
+    }
+
+    /// True when the comment names no rule but `*`.
+    fn is_wildcard(&self) -> bool {
+        self.rules.iter().all(|name| name == "*")
     }
 }
 
@@ -349,16 +364,40 @@ pub fn apply(
             },
         };
         let has_reason = reason.as_deref().is_some_and(|text| self::reason(text).is_ok());
-        if finding.severity == Severity::Critical && !has_reason {
+        let is_wildcard = comment.is_some_and(|index| ignores[index].is_wildcard());
+        if finding.severity == Severity::Critical && (!has_reason || is_wildcard) {
             let place = format!("{}:{}", finding.location.file, finding.location.lines.start());
-            suppressed.notes.push(format!("{place}: a Critical finding is not suppressed without a reason ({by})"));
+            let why = if has_reason { "by `*`; name its rule" } else { "without a reason" };
+            suppressed.notes.push(format!("{place}: a Critical finding is not suppressed {why} ({by})"));
             suppressed.kept.push(finding);
         } else {
             suppressed.withheld.push(WithheldFinding { finding, why: Withheld::Suppressed { by, reason, kind } });
         }
     }
     suppressed.notes.extend(doubtful(ignores, &used, is_rule));
+    name_hidden(&mut suppressed);
     suppressed
+}
+
+/// Lets the findings about added comments say what the comments hide.
+fn name_hidden(suppressed: &mut Suppressed) {
+    let Suppressed { kept, withheld, .. } = suppressed;
+    for finding in kept.iter_mut().filter(|finding| finding.origin.rule.as_deref() == Some(RULE)) {
+        let by_this = format!("{MARK} at line {}", finding.location.lines.start());
+        let is_hidden = |held: &&WithheldFinding| {
+            let Withheld::Suppressed { by, .. } = &held.why else {
+                return false;
+            };
+            *by == by_this && held.finding.location.file == finding.location.file
+        };
+        let hidden: Vec<&Finding> = withheld.iter().filter(is_hidden).map(|held| &held.finding).collect();
+        let Some(worst) = hidden.iter().max_by_key(|hidden| hidden.severity) else {
+            continue;
+        };
+        let more = if hidden.len() == 1 { String::new() } else { format!(" and {} more", hidden.len() - 1) };
+        finding.summary =
+            Summary::shorten(&format!("suppresses {}: {}{more}", worst.severity, worst.summary.as_str())).0;
+    }
 }
 
 /// The dismissal of a finding; an outdated one is noted.
@@ -471,6 +510,26 @@ mod tests {
             &["", "// tollgate:ignore *"],
             "a.js:2: `tollgate:ignore *` has no effect without a reason",
         );
+    }
+
+    #[test]
+    fn a_wildcard_does_not_suppress_a_critical_finding() {
+        check(
+            Severity::Critical,
+            &["", "// tollgate:ignore * generated"],
+            "a.js:2: a Critical finding is not suppressed by `*`; name its rule (tollgate:ignore at line 2)",
+        );
+    }
+
+    #[test]
+    fn a_comment_does_not_hide_that_it_is_there_and_the_finding_about_it_names_what_it_hides() {
+        let text = "diff --git a/a.js b/a.js\nnew file mode 100644\n--- /dev/null\n+++ b/a.js\n@@ -0,0 +1,2 @@\n\
+                    +// tollgate:ignore * ours\n+eval(x)\n";
+        let (files, _) = crate::diff::parse(text.as_bytes().to_vec());
+        let findings = vec![finding(Severity::High, 2, "js-eval"), finding(Severity::Medium, 1, RULE)];
+        let suppressed = apply(findings, &ignores(&files[0]), &[], &[], &|_| true);
+        let kept: Vec<&str> = suppressed.kept.iter().map(|finding| finding.summary.as_str()).collect();
+        assert_eq!((kept, suppressed.withheld.len()), (vec!["suppresses High: eval of input"], 1));
     }
 
     #[test]
