@@ -17,6 +17,7 @@
 
 mod hash;
 mod read;
+mod ruff;
 mod write;
 
 pub use read::read;

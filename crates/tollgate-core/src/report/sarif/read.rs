@@ -6,6 +6,7 @@ use crate::finding::{Category, Finding, Fix, LineRange, Origin, Severity, Side};
 use crate::report::import::{self, ToolFinding, decode};
 use crate::report::json::fields::Reader;
 use crate::report::json::parse;
+use crate::report::sarif::ruff;
 use crate::report::{Content, InputPosition, Read, ReadError, Strictness, shorten};
 use crate::review::{Suppressor, Withheld, WithheldFinding};
 
@@ -154,12 +155,23 @@ impl<'a> Run<'a> {
                 _ => Severity::Low,
             };
         }
+        if let Some((severity, _)) = self.ruff_class(result) {
+            return severity;
+        }
         let default = || rule.and_then(|rule| rule["defaultConfiguration"]["level"].as_str());
         let level = result["level"].as_str().or_else(default).unwrap_or("warning");
         Severity::parse_lenient(level).unwrap_or(Severity::Medium)
     }
 
+    /// The class of a rule of ruff, which reports every rule with the level `error`.
+    fn ruff_class(&self, result: &Value) -> Option<(Severity, Category)> {
+        self.tool.filter(|tool| tool.eq_ignore_ascii_case("ruff")).and_then(|_| rule_id(result)).and_then(ruff::class)
+    }
+
     fn category(&self, result: &Value, rule: Option<&Value>) -> Category {
+        if let Some((_, category)) = self.ruff_class(result) {
+            return category;
+        }
         let said = |value: &Value| value["properties"]["category"].as_str().and_then(Category::parse_lenient);
         let tags = |value: &Value| {
             let tags = value["properties"]["tags"].as_array()?;
