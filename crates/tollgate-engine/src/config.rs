@@ -155,7 +155,7 @@ pub struct Rules {
 /// The resource limits of scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// A larger file is not scanned.
+    /// A larger file is scanned in pieces of this size, up to 16 of them.
     pub file_bytes: u64,
     /// The timeout for one file.
     pub file_seconds: u64,
@@ -411,9 +411,15 @@ impl Paths {
     }
 }
 
+/// Rules about the review itself, which no pattern disables: `disable = ["*"]` would hide that it is there.
+pub const ALWAYS_ON: &[&str] = &["review-config-weakened", "suppression-added"];
+
 impl Rules {
     /// True when a rule is enabled.
     pub fn enabled(&self, id: &str) -> bool {
+        if ALWAYS_ON.contains(&id) {
+            return !self.disable.iter().any(|name| name == id);
+        }
         !self.disabled.is_match(id)
     }
 

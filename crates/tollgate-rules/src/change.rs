@@ -39,6 +39,7 @@ mod migration_edited;
 mod path;
 mod review_config_weakened;
 mod submodule_url_changed;
+mod suppression_added;
 mod symlink_escapes;
 mod syntax;
 mod test_removed;
@@ -125,6 +126,7 @@ const DETECTORS: &[(&str, Scan)] = &[
     ("migration-edited", migration_edited::scan),
     ("review-config-weakened", review_config_weakened::scan),
     ("submodule-url-changed", submodule_url_changed::scan),
+    ("suppression-added", suppression_added::scan),
     ("symlink-escapes", symlink_escapes::scan),
     ("test-removed", test_removed::scan),
     ("test-skipped", test_skipped::scan),
@@ -154,6 +156,7 @@ const PER_LINE: &[&str] = &[
     "hooks-bypassed",
     "lint-suppressed",
     "review-config-weakened",
+    "suppression-added",
     "test-skipped",
     "todo-without-reference",
 ];

@@ -16,6 +16,7 @@ use ast_grep_core::matcher::MatcherExt as _;
 use ast_grep_core::tree_sitter::StrDoc;
 use ast_grep_core::{AstGrep, Matcher as _, Node, NodeMatch};
 use ast_grep_language::{LanguageExt as _, SupportLang};
+use tollgate_core::language::Language;
 
 use crate::catalog::{Anchor, RULES};
 use crate::hit::Hit;
@@ -34,8 +35,21 @@ type Tree = AstGrep<StrDoc<SupportLang>>;
 #[must_use]
 pub fn grammar_of(path: &str) -> Option<SupportLang> {
     use ast_grep_core::Language as _;
-    let grammar = SupportLang::from_path(path)?;
+    let grammar = SupportLang::from_path(path).or_else(|| grammar_of_name(path))?;
     (!grammar_name(grammar).is_empty()).then_some(grammar)
+}
+
+/// The grammar of a file that has no extension and a well-known name: `Rakefile`, `.bashrc`.
+fn grammar_of_name(path: &str) -> Option<SupportLang> {
+    let name = path.rsplit('/').next()?;
+    if name.trim_start_matches('.').contains('.') {
+        return None;
+    }
+    match Language::of_path(path.as_bytes())? {
+        Language::Ruby => Some(SupportLang::Ruby),
+        Language::Bash => Some(SupportLang::Bash),
+        _ => None,
+    }
 }
 
 /// A file, or a part of one, to scan.

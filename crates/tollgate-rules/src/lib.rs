@@ -19,6 +19,7 @@ pub mod hit;
 pub mod lines;
 pub mod outline;
 pub mod prefilter;
+pub mod script;
 pub mod select;
 pub mod text;
 pub mod user;

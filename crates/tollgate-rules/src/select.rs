@@ -53,11 +53,13 @@ impl Selector {
 
     /// Selects the rules that can match the added lines of this file, in table order.
     pub fn select(&mut self, file: &FileDiff, in_test: bool) -> Vec<RuleIndex> {
-        let Some(grammar) = grammar_of(&file.path().to_string()) else {
-            return Vec::new();
-        };
+        let grammar = grammar_of(&file.path().to_string());
+        grammar.map(|grammar| self.select_as(file, grammar_name(grammar), in_test)).unwrap_or_default()
+    }
+
+    /// Selects the rules for the grammar with this name, which the name of the file does not show.
+    pub fn select_as(&mut self, file: &FileDiff, name: &'static str, in_test: bool) -> Vec<RuleIndex> {
         let disabled = &self.disabled;
-        let name = grammar_name(grammar);
         let rules = self.by_grammar.entry(name).or_insert_with(|| GrammarRules::of(name, disabled));
         let mut selected = if file.n_added == 0 { Vec::new() } else { rules.always.clone() };
         rules.anchored(file, &mut selected);

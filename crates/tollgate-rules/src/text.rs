@@ -13,6 +13,7 @@ mod file_class;
 mod hidden;
 mod hunk_text;
 pub mod injection;
+mod key_store;
 mod licence;
 mod literals;
 pub mod mask;
@@ -31,9 +32,28 @@ use crate::text::hunk_text::HunkText;
 /// Runs the enabled text rules on one file of the change.
 #[must_use]
 pub fn scan(file: &FileDiff, enabled: &dyn Fn(&str) -> bool) -> Vec<Hit> {
+    run(&DETECTORS, file, enabled)
+}
+
+/// Runs the rules for secrets, hidden characters and size, which apply to generated and vendored files, too.
+#[must_use]
+pub fn scan_unread(file: &FileDiff, enabled: &dyn Fn(&str) -> bool) -> Vec<Hit> {
+    run(&IN_EVERY_FILE, file, enabled)
+}
+
+/// Finds private keys and secrets in the content of a binary file.
+#[must_use]
+pub fn scan_binary(file: &FileDiff, content: &[u8], enabled: &dyn Fn(&str) -> bool) -> Vec<Hit> {
     let file = File { diff: file, enabled, class: OnceCell::new(), may_conflict: Cell::new(false) };
     let mut hits = Vec::new();
-    for scan in DETECTORS {
+    secrets::scan_binary(&file, content, &mut hits);
+    hits
+}
+
+fn run(detectors: &[Detector], file: &FileDiff, enabled: &dyn Fn(&str) -> bool) -> Vec<Hit> {
+    let file = File { diff: file, enabled, class: OnceCell::new(), may_conflict: Cell::new(false) };
+    let mut hits = Vec::new();
+    for scan in detectors {
         scan(&file, &mut hits);
     }
     hits.sort_by(|a, b| (a.left, a.line_start, &a.rule).cmp(&(b.left, b.line_start, &b.rule)));
@@ -53,6 +73,9 @@ const DETECTORS: [Detector; 8] = [
     sql::scan,
     injection::scan,
 ];
+
+/// The detectors that no name of a file switches off.
+const IN_EVERY_FILE: [Detector; 3] = [secrets::scan, hidden::scan, bulk::scan];
 
 /// Maximum length of evidence, in characters.
 const MAX_EVIDENCE: usize = 200;

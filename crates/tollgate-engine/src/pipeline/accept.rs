@@ -15,6 +15,7 @@ use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_core::suppress::{self, Dismissal, Suppressed};
 use tollgate_core::verify;
 use tollgate_rules::catalog;
+use tollgate_rules::text::mask::KnownSecrets;
 
 use super::models::{self, ModelResults};
 use super::observe::Observed;
@@ -59,10 +60,16 @@ pub(super) fn accept(request: &mut ReviewRequest<'_>, planned: &Planned, observe
     notes.extend(unknown_rules(settings, &answer.user_rules));
 
     let reported = answer.findings.into_iter().chain(sorted.findings).chain(models.findings.drain(..));
-    let mut findings: Vec<Finding> = reported.map(masked).map(without_key).collect();
+    let reported: Vec<Finding> = reported.collect();
     let withheld = sorted.withheld.into_iter().chain(imported.withheld).chain(models.withheld.drain(..));
-    let hide = |held: WithheldFinding| WithheldFinding { finding: masked(held.finding), ..held };
-    let mut withheld: Vec<WithheldFinding> = withheld.map(hide).collect();
+    let mut withheld: Vec<WithheldFinding> = withheld.collect();
+    let is_quoting = !reported.is_empty() || !withheld.is_empty();
+    let secrets = KnownSecrets::of(if is_quoting { &change.files } else { &[] });
+    let masked = |finding: Finding| masked(finding, &secrets);
+    let mut findings: Vec<Finding> = reported.into_iter().map(masked).map(without_key).collect();
+    for held in &mut withheld {
+        held.finding = masked(held.finding.clone());
+    }
     let is_model = |name: &str| {
         let is_chosen = settings.reviewers.iter().any(|chosen| chosen.name == name);
         is_chosen || prior.is_some_and(|prior| prior.asked(name))
@@ -125,9 +132,7 @@ impl Filter<'_> {
         let (merged, outvoted) = merge::consensus(merged, self.settings.consensus, self.is_model);
         let mut accepted = suppress::apply(merged, &ignores, &self.settings.suppressions, dismissals, &is_known);
         accepted.withheld.extend(outvoted);
-        accepted
-            .withheld
-            .extend(withheld.into_iter().map(|held| WithheldFinding { finding: masked(held.finding), why: held.why }));
+        accepted.withheld.extend(withheld);
         for finding in std::mem::take(&mut accepted.kept) {
             let why = match self.policy.decide(&finding, is_docs(finding.location.file.as_str().as_bytes())) {
                 Decision::Counts => {
@@ -172,9 +177,12 @@ fn without_key(mut finding: Finding) -> Finding {
 }
 
 /// Redacts the secrets that a finding quotes, so that no output prints one.
-fn masked(mut finding: Finding) -> Finding {
-    finding.evidence = publishable(&finding.evidence).into_owned();
-    let hide = |text: &mut Option<String>| *text = text.take().map(|text| publishable(&text).into_owned());
+///
+/// A quote without its context, `password = …`, is recognised as one of the secrets of the change.
+fn masked(mut finding: Finding, secrets: &KnownSecrets) -> Finding {
+    let mask = |text: &str| secrets.mask(&publishable(text)).into_owned();
+    finding.evidence = mask(&finding.evidence);
+    let hide = |text: &mut Option<String>| *text = text.take().map(|text| mask(&text));
     hide(&mut finding.reason);
     hide(&mut finding.suggestion);
     // A redacted fix would put the mask into the file, so the fix is dropped.
@@ -195,19 +203,22 @@ mod tests {
         let secret = ["ghp_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"].concat();
         let quote = format!("token = \"{secret}\"");
         let lines = LineRange::line(1);
-        let finding = masked(Finding {
-            id: FindingId::at(0),
-            severity: Severity::High,
-            category: About::Security,
-            location: Location { file: FilePath::parse("a.conf").unwrap(), lines, side: Side::Right },
-            summary: Summary::parse(&quote).unwrap(),
-            reason: Some(quote.clone()),
-            evidence: quote.clone(),
-            suggestion: Some(quote.clone()),
-            fix: Some(Fix { lines, replacement: quote }),
-            origin: Origin::default(),
-            extra: serde_json::Map::new(),
-        });
+        let finding = masked(
+            Finding {
+                id: FindingId::at(0),
+                severity: Severity::High,
+                category: About::Security,
+                location: Location { file: FilePath::parse("a.conf").unwrap(), lines, side: Side::Right },
+                summary: Summary::parse(&quote).unwrap(),
+                reason: Some(quote.clone()),
+                evidence: quote.clone(),
+                suggestion: Some(quote.clone()),
+                fix: Some(Fix { lines, replacement: quote }),
+                origin: Origin::default(),
+                extra: serde_json::Map::new(),
+            },
+            &KnownSecrets::of(&[]),
+        );
         assert!(!format!("{finding:?}").contains(&secret), "{finding:?}");
         assert_eq!(finding.fix, None);
     }

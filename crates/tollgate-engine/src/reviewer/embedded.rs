@@ -12,10 +12,12 @@ use tollgate_core::change::{Change, Content};
 use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::diff::{FileDiff, Hunk};
 use tollgate_core::finding::{Finding, LineRange, Side};
+use tollgate_core::language::Language;
 use tollgate_core::path::{FilePath, RepoPath};
 use tollgate_rules::catalog;
 use tollgate_rules::change::ChangeContext;
 use tollgate_rules::hit::{Hit, RuleMetadata};
+use tollgate_rules::script;
 use tollgate_rules::select::{Selector, grammar_name};
 use tollgate_rules::user::{RuleSource, UserRuleInfo};
 use tollgate_rules::{change as change_rules, code, text as text_rules};
@@ -42,6 +44,9 @@ const MAX_HITS: usize = 2_000;
 
 /// Why a binary file is skipped.
 const BINARY: &str = "binary";
+
+/// Why a generated file is skipped.
+const GENERATED: &str = "generated";
 
 /// A request to the embedded reviewer.
 #[derive(Clone, Copy)]
@@ -124,16 +129,21 @@ pub fn review(
 
     let mut found: Vec<(usize, Hit)> = Vec::new();
     let enabled = |id: &str| settings.rules.enabled(id);
-    // A binary file has no text, but rules about the change see that it was added.
-    let has_text_rules = |index: usize| skipped[index].as_deref().is_none_or(|rule| rule == BINARY);
     let in_part = |file: &FileDiff| request.part.is_none_or(|part| part.touches_file(file));
-    let is_asked = |index: usize, file: &FileDiff| has_text_rules(index) && in_part(file);
-    for (index, file) in change.files.iter().enumerate().filter(|(index, file)| is_asked(*index, file)) {
-        found.extend(text_rules::scan(file, &enabled).into_iter().map(|hit| (index, hit)));
+    for (index, file) in change.files.iter().enumerate().filter(|(_, file)| in_part(file)) {
+        let hits = match skipped[index].as_deref() {
+            Some(BINARY) => scan_binary(file, read, settings.limits.file_bytes, &enabled)?,
+            // A secret is one in a bundle and in a lock file, too.
+            Some(GENERATED) => text_rules::scan_unread(file, &enabled),
+            Some(_) => continue,
+            None => text_rules::scan(file, &enabled),
+        };
+        found.extend(hits.into_iter().map(|hit| (index, hit)));
     }
 
     let mut selector = Selector::new(enabled);
-    let mut planned = plan(change, &skipped, &mut selector, &user_rules);
+    let grammars = grammars(change, &skipped, read, settings.limits.file_bytes)?;
+    let mut planned = plan(change, &skipped, &grammars, &mut selector, &user_rules);
     planned.retain(|planned| in_part(&change.files[planned.index]));
     let mut jobs = job::Jobs::new(&change.files, &planned, &mut selector, read, settings.limits.file_bytes);
     let scanned = pool.run(&mut jobs, remembered, request.progress)?;
@@ -152,6 +162,10 @@ pub fn review(
     found.sort_by(|(a, left), (b, right)| (a, left.line_start, &left.rule).cmp(&(b, right.line_start, &right.rule)));
     answer.findings = findings(change, found, settings, &user_rules, &mut not_reviewed);
     answer.findings.extend(of_the_change(request, &enabled));
+    // A model reads every language; without one, nobody has read a program that no rule knows.
+    if settings.reviewers.is_empty() {
+        unread(change, &grammars, settings, &mut not_reviewed, &mut answer.notes);
+    }
     answer.coverage = coverage(change, &mut skipped, &not_reviewed, request.part);
     Ok(answer)
 }
@@ -216,34 +230,102 @@ pub(crate) fn why_skipped(change: &Change, file: &FileDiff, settings: &Settings)
     } else if file.binary {
         Some(BINARY.to_owned())
     } else if change.is_generated(file) {
-        Some("generated".to_owned())
+        Some(GENERATED.to_owned())
     } else {
         None
     }
+}
+
+/// Finds private keys in a binary file by its content, and runs the rules about its name and size.
+fn scan_binary(
+    file: &FileDiff,
+    read: &mut ReadContent<'_>,
+    max_bytes: u64,
+    enabled: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Hit>, Failure> {
+    let mut hits = text_rules::scan(file, enabled);
+    if file.new_path.is_some()
+        && let Content::Whole(content) = read(file, max_bytes)?
+    {
+        hits.extend(text_rules::scan_binary(file, &content, enabled));
+    }
+    Ok(hits)
 }
 
 fn files_to_scan<'a>(change: &'a Change, skipped: &'a [Option<String>]) -> impl Iterator<Item = (usize, &'a FileDiff)> {
     change.files.iter().enumerate().filter(|(index, _)| skipped[*index].is_none())
 }
 
+/// The language of a file, as far as rules know it.
+#[derive(Debug, Clone)]
+enum Known {
+    /// The name of a grammar with rules.
+    Grammar(&'static str),
+    /// A program in a language without rules: its name.
+    NoRules(String),
+    /// Text, data or markup, which text and change rules cover.
+    Text,
+}
+
+/// The language of each file: by its name, or by the interpreter in its first line.
+fn grammars(
+    change: &Change,
+    skipped: &[Option<String>],
+    read: &mut ReadContent<'_>,
+    max_bytes: u64,
+) -> Result<Vec<Known>, Failure> {
+    let mut known = Vec::with_capacity(change.files.len());
+    for (index, file) in change.files.iter().enumerate() {
+        let path = file.path();
+        let language = Language::of_path(path.as_bytes());
+        known.push(match (code::grammar_of(&path.to_string()), language) {
+            (Some(grammar), _) => Known::Grammar(grammar_name(grammar)),
+            (None, Some(language)) if language.is_program() => Known::NoRules(language.name().to_owned()),
+            (None, None) if skipped[index].is_none() && file.n_added > 0 => by_first_line(file, read, max_bytes)?,
+            (None, _) => Known::Text,
+        });
+    }
+    Ok(known)
+}
+
+/// The language of a file without a known name.
+fn by_first_line(file: &FileDiff, read: &mut ReadContent<'_>, max_bytes: u64) -> Result<Known, Failure> {
+    let shown = file.hunks.first().filter(|hunk| hunk.new_start == 1);
+    let mut line =
+        shown.and_then(|hunk| file.lines(hunk).find(|line| line.new == Some(1)).map(|line| line.text.to_vec()));
+    if line.is_none()
+        && let Content::Whole(text) = read(file, max_bytes)?
+    {
+        line = Some(text.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec());
+    }
+    let line = line.unwrap_or_default();
+    Ok(match (script::grammar_of_shebang(&line), script::interpreter(&line)) {
+        (Some(grammar), _) => Known::Grammar(grammar_name(grammar)),
+        (None, Some(interpreter)) => Known::NoRules(interpreter),
+        (None, None) => Known::Text,
+    })
+}
+
 /// The files on which a code rule can match.
 fn plan(
     change: &Change,
     skipped: &[Option<String>],
+    grammars: &[Known],
     selector: &mut Selector,
     user_rules: &[UserRuleInfo],
 ) -> Vec<job::Planned> {
     let user_grammars: BTreeSet<&str> = user_rules.iter().map(|rule| rule.language.as_str()).collect();
     let mut jobs = Vec::new();
     for (index, file) in files_to_scan(change, skipped).filter(|(_, file)| file.n_added > 0) {
-        let Some(grammar) = code::grammar_of(&file.path().to_string()) else {
-            continue;
+        let in_test = analysis::category(file.path().as_bytes()) == Category::Test;
+        let script = script::host_of(&file.path().to_string());
+        let (grammar, rules) = match grammars[index] {
+            Known::Grammar(grammar) => (grammar, selector.select_as(file, grammar, in_test)),
+            Known::NoRules(_) | Known::Text => ("", Vec::new()),
         };
-        let rules = selector.select(file, analysis::category(file.path().as_bytes()) == Category::Test);
-        let grammar = grammar_name(grammar);
         let for_user = user_grammars.contains(grammar);
-        if !rules.is_empty() || for_user {
-            jobs.push(job::Planned { index, grammar, rules, for_user });
+        if !rules.is_empty() || for_user || script.is_some() {
+            jobs.push(job::Planned { index, grammar, script, in_test, rules, for_user });
         }
     }
     jobs
@@ -306,6 +388,34 @@ fn of_the_change(request: &Request<'_>, enabled: &dyn Fn(&str) -> bool) -> Vec<F
     let hits = change_rules::scan(files, request.declared, enabled);
     let wanted = hits.into_iter().filter(|(file, _)| request.settings.paths.wants(file.as_str()));
     wanted.filter_map(|(file, hit)| finding(hit, file, request.settings, &[])).collect()
+}
+
+/// Marks the files that no rule has read: programs in a language without rules, and all files when no rule is enabled.
+fn unread(
+    change: &Change,
+    grammars: &[Known],
+    settings: &Settings,
+    not_reviewed: &mut HashMap<usize, String>,
+    notes: &mut Vec<String>,
+) {
+    let is_enabled =
+        |rule: &catalog::Rule| settings.rules.enabled(rule.id) && !crate::config::ALWAYS_ON.contains(&rule.id);
+    let none_enabled = !catalog::all().iter().any(is_enabled);
+    if none_enabled {
+        notes.push("`rules.disable` switches every rule off, so nothing was reviewed".to_owned());
+    }
+    for (index, (file, known)) in change.files.iter().zip(grammars).enumerate() {
+        let reason = match known {
+            _ if none_enabled => Some("every rule is disabled".to_owned()),
+            Known::NoRules(language) if file.n_added > 0 => {
+                Some(format!("no rules for {language}, and no model was asked"))
+            }
+            Known::NoRules(_) | Known::Grammar(_) | Known::Text => None,
+        };
+        if let Some(reason) = reason {
+            not_reviewed.entry(index).or_insert(reason);
+        }
+    }
 }
 
 /// The coverage: one entry per hunk, or per file without hunks, and the unreadable files.

@@ -145,8 +145,9 @@ fn suppressed_findings_are_listed_with_their_source() {
     scratch.write(FILE_NAME, format!("{config}[paths]\nexclude = ['.tollgate.toml']\n"));
     assert_snapshot!(said(&review(&scratch)), @r#"
     F001 High c.conf:1 conflict-marker
-    F002 High a.conf:2 conflict-marker (Suppressed { by: "tollgate:ignore at line 1", reason: Some("shown on purpose"), kind: Comment })
-    F003 High b.conf:1 conflict-marker (Suppressed { by: "suppress #1 in .tollgate.toml", reason: Some("a fixture"), kind: Configuration })
+    F002 Medium a.conf:1 suppression-added
+    F003 High a.conf:2 conflict-marker (Suppressed { by: "tollgate:ignore at line 1", reason: Some("shown on purpose"), kind: Comment })
+    F004 High b.conf:1 conflict-marker (Suppressed { by: "suppress #1 in .tollgate.toml", reason: Some("a fixture"), kind: Configuration })
     note: the change alters `.tollgate.toml`, by which it is reviewed
     "#);
 }
@@ -235,12 +236,14 @@ fn at_a_gate_a_change_has_no_say_in_its_own_review() {
     let settings = settings(&scratch);
     let range = || Trigger::Range("main..work".to_owned());
     let own = scratch.review_in_context(range(), &settings, "", ReviewContext::Local).unwrap();
-    assert_eq!(own.review.findings.len(), 0, "{:?}", own.review.findings);
+    let rules =
+        |review: &Review| -> Vec<String> { review.findings.iter().filter_map(|it| it.origin.rule.clone()).collect() };
+    assert_eq!(rules(&own.review), ["suppression-added"]);
     assert_eq!(own.review.withheld.len(), 1);
     for title in ["", "[no-review] mine"] {
         let gate = review_at_gate(&scratch, title);
         assert_eq!(gate.review.verdict(), Verdict::ChangesRequested, "{title}");
-        assert_eq!(gate.review.findings.len(), 1, "{title}");
+        assert_eq!(rules(&gate.review), ["conflict-marker", "suppression-added"], "{title}");
     }
 }
 
@@ -274,7 +277,7 @@ fn marks_of_a_pull_request_do_not_count_and_tags_only_of_authors_with_write_acce
     scratch.commit("a.conf", format!("# tollgate:ignore conflict-marker shown on purpose\n{CONFLICT}"));
     for trusts_author in [true, false] {
         let reviewed = review_pull(&scratch, "[minimal-review] [no-review] mine", trusts_author);
-        assert_eq!(reviewed.review.findings.len(), 1, "{trusts_author}");
+        assert!(reviewed.review.findings.iter().any(|it| it.severity.blocks()), "{trusts_author}");
         assert_eq!(reviewed.policy.changes_by_tags().is_empty(), !trusts_author);
         let notes = reviewed.review.notes.unwrap_or_default();
         assert_eq!(notes.contains("tags were ignored"), !trusts_author, "{notes}");

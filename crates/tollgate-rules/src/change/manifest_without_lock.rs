@@ -23,6 +23,11 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
 
 /// The nearest lock file of the repository, unless the change updates a suitable one.
 fn lock_of(view: &View<'_>, manifest: &str, ecosystem: Ecosystem) -> Option<String> {
+    // Workspaces keep their lock file beside the manifest, above it, or in a folder of their own.
+    let is_lock = |path: &str| ecosystem.locks().contains(&path::name(path));
+    if view.files.iter().any(|file| is_lock(&file.path)) {
+        return None;
+    }
     let mut folder = path::folder(manifest);
     let mut nearest = None;
     loop {

@@ -9,6 +9,7 @@ patterns! {
         r#"^\s*(?:\[\[?(?:suppress\w*|ignore)\b|(?:suppress\w*|ignore\w*|exclude\w*|disable\w*|skip)\s*="#,
         r#"|(?:fail_on|floor|profile)\s*=|"?[\w-]+"?\s*=\s*(?:"off"|false)|enabled\s*=\s*false)"#,
     );
+    DISABLES_ALL ["disable"] = r#"^\s*(?:rules\.)?disable\s*=.*["']\*+["']"#;
 }
 
 pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
@@ -24,11 +25,13 @@ pub(crate) fn scan(view: &View<'_>, reporter: &mut Reporter) {
                 Some("review findings dismissed for the whole repository".to_owned()),
             );
         }
-        if crate::change::path::name(&file.path) != ".tollgate.toml" || !file.stays() {
+        if crate::change::path::name(&file.path) != ".tollgate.toml" || file.diff.status == Status::Deleted {
             continue;
         }
         for (index, line) in file.added() {
-            if LOOSENS.is_match(&line.text) && !view.removes(&line.text) {
+            // A new file weakens nothing that was there, unless it switches everything off.
+            let loosens = if file.stays() { LOOSENS.is_match(&line.text) } else { DISABLES_ALL.is_match(&line.text) };
+            if loosens && !view.removes(&line.text) {
                 reporter.report(file, index..index + 1, None);
             }
         }

@@ -7,6 +7,8 @@ use tollgate_core::analysis;
 pub(crate) struct FileClass {
     /// Tests, fixtures, samples: its values are fake.
     pub(crate) test: bool,
+    /// Below a folder of tests or samples, or a document below a folder of documentation.
+    pub(crate) sample_folder: bool,
     /// Documentation: its values are examples.
     pub(crate) prose: bool,
     /// Generated or vendored.
@@ -119,6 +121,7 @@ impl FileClass {
         let names_an_example =
             ["example", "sample", "template", ".dist", "dummy"].iter().any(|word| name.contains(word));
         Self {
+            sample_folder: in_folder(TEST_FOLDERS) || (ends(PROSE) && in_folder(&["docs", "doc", "documentation"])),
             test: in_folder(TEST_FOLDERS) || is_test_name(name, cased_name) || names_an_example,
             ci: lower.contains(".github/workflows/")
                 || matches!(name, ".gitlab-ci.yml" | ".travis.yml" | "azure-pipelines.yml"),

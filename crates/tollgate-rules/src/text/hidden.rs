@@ -20,7 +20,13 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
             continue;
         }
         for line in file.diff.lines(hunk).filter(|line| line.kind == LineKind::Added && may_hide(line.text)) {
-            let text = String::from_utf8_lossy(line.text);
+            // Bytes that are no text look like anything.
+            let Ok(text) = std::str::from_utf8(line.text).map(std::borrow::Cow::Borrowed) else {
+                continue;
+            };
+            if text.chars().any(|it| it.is_control() && !matches!(it, '\t' | '\r' | '\u{c}' | '\u{1b}')) {
+                continue;
+            }
             let first = line.new == Some(1);
             for (rule, message) in findings(&text, first, file) {
                 if file.enabled(rule) {

@@ -81,12 +81,25 @@ impl<'a> LineCursor<'a> {
 
     /// The texts of the added lines directly after the current line.
     pub(crate) fn following(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.following_lines().map(|(_, text)| text)
+    }
+
+    /// The added lines directly after the current line: the start of each text in the hunk, and the text.
+    pub(crate) fn following_lines(&self) -> impl Iterator<Item = (usize, &'a [u8])> {
         let (body, mut at) = (self.body, self.line.end + 1);
         std::iter::from_fn(move || {
             let raw = (at < body.bytes.len()).then(|| body.raw(at))?;
+            let start = at + body.n_marks;
             at += raw.len() + 1;
-            body.is_added(raw).then(|| raw.get(body.n_marks..).unwrap_or_default())
+            body.is_added(raw).then(|| (start, raw.get(body.n_marks..).unwrap_or_default()))
         })
+    }
+
+    /// The bytes of the hunk at most this far from the current line.
+    pub(crate) fn around(&self, n_bytes: usize) -> &'a [u8] {
+        let bytes = self.body.bytes;
+        let end = self.line.end.saturating_add(n_bytes).min(bytes.len());
+        bytes.get(self.line.start.saturating_sub(n_bytes)..end).unwrap_or_default()
     }
 }
 

@@ -21,12 +21,17 @@ pub(super) fn scan(file: &File<'_>, hits: &mut Vec<Hit>) {
         return;
     };
     // A header that was moved, reworded or updated is added again. A file without content needs none.
-    let again = file.diff.added().any(|(_, text)| is_header(text)) || kept(file);
+    let again = file.diff.added().any(|(_, text)| is_header(text) || is_spdx(text)) || kept(file);
     let class = file.class();
     if again || class.prose || class.generated || !file.enabled(RULE) {
         return;
     }
     hits.push(Hit { left: true, ..file.hit(RULE, Some(number), text) });
+}
+
+/// True for a tag of SPDX in any kind of comment, to which long headers are converted.
+fn is_spdx(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b"SPDX-").is_some()
 }
 
 /// True when another header line stays.

@@ -30,7 +30,7 @@ const MAX_KNOWN: usize = 10_000;
 /// Masks every secret that the rules recognise in a text, including fake ones in tests.
 #[must_use]
 pub fn mask(text: &str) -> Cow<'_, str> {
-    let found = secrets::in_text(text.as_bytes());
+    let found = secrets::in_text(text.as_bytes()).masked;
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -40,13 +40,29 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 /// Masks the secrets in the files of a change, for display.
 #[must_use]
 pub fn mask_files(files: &[FileDiff]) -> Vec<FileDiff> {
-    diff::redact(files, &secrets::in_text)
+    // A secret is masked wherever it is repeated, also where nothing tells that it is one.
+    let known = KnownSecrets::of(files);
+    diff::redact(files, &|text| joined(secrets::in_text(text).masked, known.find(text)))
+}
+
+/// Two lists of ranges as one that is ordered and does not overlap.
+fn joined(mut ranges: Vec<Range<usize>>, more: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.extend(more);
+    ranges.sort_by_key(|range| range.start);
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match joined.last_mut().filter(|last| last.end > range.start) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => joined.push(range),
+        }
+    }
+    joined
 }
 
 /// Masks every secret in a text by the same number of `*`, so that byte offsets stay valid.
 #[must_use]
 pub fn mask_same_length(mut text: Vec<u8>) -> Vec<u8> {
-    for range in secrets::in_text(&text) {
+    for range in secrets::in_text(&text).masked {
         let kept = if range.len() >= 4 * KEPT { KEPT } else { 0 };
         let secret = text.get_mut(range).unwrap_or_default();
         secret.iter_mut().skip(kept).filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
@@ -68,7 +84,7 @@ impl KnownSecrets {
         for file in files {
             let lines = file.hunks.iter().flat_map(|hunk| file.lines(hunk)).map(|line| line.text);
             let text = lines.collect::<Vec<_>>().join(&b'\n');
-            for range in secrets::in_text(&text) {
+            for range in secrets::in_text(&text).secrets {
                 // A private key has several lines.
                 let lines = text[range].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
                 known.extend(lines.filter(|line| line.len() >= MIN_KNOWN).map(<[u8]>::to_vec));
@@ -78,23 +94,25 @@ impl KnownSecrets {
         Self(search.ok().filter(|_| !known.is_empty()))
     }
 
+    fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
+        self.0.iter().flat_map(|search| search.find_iter(text)).map(|found| found.range()).collect()
+    }
+
     /// Masks every known secret in a text.
     #[must_use]
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let found: Vec<Range<usize>> =
-            self.0.iter().flat_map(|search| search.find_iter(text)).map(|found| found.range()).collect();
+        let found = self.find(text.as_bytes());
         if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replace(text.as_bytes(), &found)) }
     }
 }
 
-/// The part of a line around its secrets, with all of them masked.
-pub(crate) fn around(line: &[u8], secrets: &[Range<usize>]) -> String {
-    let masked = replace(line, secrets);
+/// The part of a line around the secret that begins at `first`, with these ranges masked.
+pub(crate) fn around(line: &[u8], masked: &[Range<usize>], first: usize) -> String {
+    let masked = replace(line, masked);
     let masked = masked.trim();
     if masked.chars().count() <= MAX_CHARS {
         return masked.to_owned();
     }
-    let first = secrets.first().map_or(0, |range| range.start);
     let n_before = String::from_utf8_lossy(&line[..first.min(line.len())]).chars().count();
     let skip = n_before.saturating_sub(MAX_CHARS / 2);
     masked.chars().skip(skip).take(MAX_CHARS).collect::<String>().trim().to_owned()
@@ -187,7 +205,7 @@ mod tests {
         let line = format!("{} token=abcdefgh {}", "x".repeat(1000), "y".repeat(1000));
         let at = line.find("abcdefgh").unwrap();
         let secret = at..at + 8;
-        let shown = around(line.as_bytes(), std::slice::from_ref(&secret));
+        let shown = around(line.as_bytes(), std::slice::from_ref(&secret), at);
         assert!(shown.contains("token=a…(8 characters)") && shown.chars().count() <= MAX_CHARS, "{shown}");
     }
 }

@@ -151,17 +151,21 @@ fn no_where(statement: &Statement, verb: usize, script: &Script) -> bool {
         .iter()
         .any(|word| statement.tokens.iter().skip(verb + 2).any(|token| token.text == *word));
     let table = table_after(statement, verb + if deletes { 2 } else { 1 }).unwrap_or_default();
-    let temporary = script.made.contains(&table)
-        || table.starts_with("TMP")
-        || table.starts_with("TEMP")
-        || table.starts_with(['@', '#', ':']);
+    let temporary = script.made.contains(&table) || is_temporary(&table);
     (deletes || updates) && !narrowed && !temporary
+}
+
+/// True for the name of a temporary table.
+fn is_temporary(table: &str) -> bool {
+    table.starts_with("TMP") || table.starts_with("TEMP") || table.starts_with(['@', '#', ':'])
 }
 
 fn drops(statement: &Statement, verb: usize, script: &Script) -> Option<usize> {
     if statement.is_at(verb, &["DROP", "TABLE"]) {
         let table = table_after(statement, verb + 2)?;
-        return (!script.made.contains(&table)).then_some(verb);
+        // A temporary table is gone with its session anyway.
+        let temporary = is_temporary(&table);
+        return (!temporary && !script.made.contains(&table)).then_some(verb);
     }
     let alters = statement.is_at(verb, &["ALTER", "TABLE"]);
     statement.find(&["DROP", "COLUMN"]).filter(|_| alters)

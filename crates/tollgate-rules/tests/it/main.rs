@@ -4,4 +4,5 @@
 mod examples;
 mod injection;
 mod prefilter;
+mod severity;
 mod text;

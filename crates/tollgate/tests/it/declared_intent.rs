@@ -176,10 +176,10 @@ fn the_comment_names_findings_up_to_the_cap_and_lists_the_rest_in_the_details() 
 #[test]
 fn a_comment_is_never_silent_about_what_was_not_reviewed() {
     let scratch = Scratch::on_a_branch();
-    let code: String = (0..40).map(|n| format!("function run{n}(input) {{\n  return eval(input);\n}}\n")).collect();
+    let code: String = (0..400).map(|n| format!("function run{n}(input) {{\n  return eval(input);\n}}\n")).collect();
     scratch.write("a.js", &code).commit("add");
     scratch.write(".tollgate.toml", "[limits]\nfile_bytes = 1000\n");
     let figures = scratch.tollgate(&["review", "--no-store", "--format", "summary"]).expect(1);
     assert!(figures.starts_with("<details>\n<summary>Review Details</summary>\n"), "{figures}");
-    assert!(figures.contains("not reviewed: a.js (1-120): larger than 1000 bytes\n"), "{figures}");
+    assert!(figures.contains("not reviewed: a.js (1-1200): larger than 16000 bytes\n"), "{figures}");
 }

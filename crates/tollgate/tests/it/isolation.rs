@@ -106,11 +106,11 @@ fn a_file_that_needs_too_much_memory_is_cut_off() {
 
 #[test]
 fn a_file_that_is_too_large_is_not_scanned() {
-    let scratch = change("file_bytes = 1000", &[("a.js", "call(1);\n".repeat(200))]);
+    let scratch = change("file_bytes = 1000", &[("a.js", "call(1);\n".repeat(2000))]);
     assert_snapshot!(outcome(&scratch), @"
     js-async-foreach at m.js:1
     ✖ Needs changes -- 1 major finding must be fixed before merging; 1 of 2 hunks was not reviewed
-    not reviewed: a.js (larger than 1000 bytes)
+    not reviewed: a.js (larger than 16000 bytes)
     ");
 }
 

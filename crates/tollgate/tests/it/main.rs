@@ -53,6 +53,8 @@ mod pipeline_rules;
 #[path = "../../../tollgate-engine/tests/it/place.rs"]
 mod place;
 mod prior_findings;
+#[cfg(unix)]
+mod private_keys;
 mod prompt_preview;
 #[cfg(unix)]
 mod pull_cli;
@@ -64,6 +66,7 @@ mod rewordings;
 #[cfg(target_os = "linux")]
 mod robustness;
 mod scratch;
+mod secret_output;
 #[cfg(unix)]
 mod serve;
 #[cfg(unix)]
@@ -72,6 +75,7 @@ mod setup;
 mod stored_reviews;
 mod streams;
 mod tidy;
+mod unread;
 mod wait;
 #[cfg(target_os = "linux")]
 mod webhook;

@@ -95,7 +95,7 @@ fn a_pull_request_has_no_say_in_its_own_review() {
     let review = world.json(None, 0);
     // A change to its own review settings is itself a finding.
     let own = "Medium .tollgate.toml";
-    assert_eq!(summaries(&review), ["High a.js", "High b.js", own, own]);
+    assert_eq!(summaries(&review), ["High a.js", "High b.js", own, own, "Medium a.js", "Medium b.js"]);
     let ran = world.review(&["--fail-on", "high"], None);
     assert!(ran.stderr.contains("the change alters `.tollgate.toml`"), "{}", ran.stderr);
     ran.expect(1);

@@ -670,7 +670,7 @@ fn a_file_that_could_not_be_scanned_has_resolved_nothing() {
     scratch.write("a.js", RUN).commit("add");
     scratch.tollgate(&["review"]).expect(1);
     scratch.configure("limits.file_bytes = 500\n");
-    let more = "const a = 1;\n".repeat(100);
+    let more = "const a = 1;\n".repeat(1000);
     scratch.write("a.js", &format!("{}{more}", RUN.replace("eval(input)", "eval(input + 1)"))).commit("larger");
     for more in [&["review", "--since-last"][..], &["review"]] {
         let report = scratch.tollgate(more).expect(1);

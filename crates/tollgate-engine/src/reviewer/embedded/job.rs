@@ -5,18 +5,27 @@ use std::borrow::Cow;
 use tollgate_core::change::Content;
 use tollgate_core::diff::{FileDiff, Hunk, LineKind, Status};
 use tollgate_rules::lines::LineSet;
-use tollgate_rules::select::{RuleIndex, Selector};
+use tollgate_rules::script::{self, Host};
+use tollgate_rules::select::{RuleIndex, Selector, grammar_name};
 use tollgate_rules::worker::Scan;
 
 use super::ReadContent;
 use crate::failure::Failure;
+
+/// A larger file is scanned in pieces, at most this many.
+const MAX_PIECES: u64 = 16;
 
 /// A file that is to be scanned.
 #[derive(Debug)]
 pub(super) struct Planned {
     /// Its index in the change.
     pub(super) index: usize,
+    /// Its grammar; empty when it has none and holds scripts of another language.
     pub(super) grammar: &'static str,
+    /// The scripts that it can hold.
+    pub(super) script: Option<Host>,
+    /// True for a test, in which some rules do not run.
+    pub(super) in_test: bool,
     /// The embedded rules that can match.
     pub(super) rules: Vec<RuleIndex>,
     /// True when the user has rules for it, too.
@@ -71,34 +80,56 @@ impl<'a, 'r> Jobs<'a, 'r> {
         };
         let file = &self.files[plan.index];
         let content = match text_of_new_file(file) {
-            Some(text) if text.len() as u64 > self.max_bytes => Content::TooLarge(text.len() as u64),
             Some(text) => Content::Whole(text),
             None => (self.read)(file, self.max_bytes)?,
         };
-        if let Content::TooLarge(_) = content {
-            return Ok(Some(Next::Done(plan.index, Err(format!("larger than {}", bytes(self.max_bytes))))));
+        let max_bytes = self.max_bytes.saturating_mul(MAX_PIECES);
+        let longest = file.hunks.iter().map(|hunk| file.body(hunk).len()).max().unwrap_or_default();
+        if longest as u64 > max_bytes {
+            return Ok(Some(Next::Done(plan.index, Err(format!("larger than {}", bytes(max_bytes))))));
         }
-        let job = plan.with_content(file, content, self.selector);
+        let piece = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
+        let job = plan.with_content(file, content, piece, self.selector);
         Ok(Some(if job.parts.is_empty() { Next::Done(plan.index, Ok(())) } else { Next::Ask(job) }))
     }
 }
 
 impl Planned {
-    /// The questions for a file with this content.
-    fn with_content(&self, file: &FileDiff, content: Content, selector: &mut Selector) -> Job {
+    /// The questions for a file with this content, each about at most `max_bytes`.
+    fn with_content(&self, file: &FileDiff, content: Content, max_bytes: usize, selector: &mut Selector) -> Job {
         let added = Cow::Owned(LineSet::added_by(file));
         let mut parts = Vec::new();
         match content {
-            Content::Whole(text) if agrees(file, &text) => parts.extend(self.part(file, (1, text), added, selector)),
-            // Without the file, or with one that changed since, each hunk is scanned as a file of its own.
+            Content::Whole(text) if text.len() <= max_bytes && agrees(file, &text) => {
+                parts.extend(self.script_part(file, &text, &added, selector));
+                parts.extend(self.part(file, (1, text), added, selector));
+            }
+            // Without the file, or with one that changed since or is too large, each hunk is scanned as a file of its own.
             _ => {
                 for hunk in file.hunks.iter().filter(|hunk| hunk.new_len > 0) {
-                    let part = (hunk.new_start, text_of(file, hunk));
-                    parts.extend(self.part(file, part, Cow::Borrowed(&*added), selector));
+                    for piece in pieces(hunk.new_start, text_of(file, hunk), max_bytes) {
+                        parts.extend(self.part(file, piece, Cow::Borrowed(&*added), selector));
+                    }
                 }
             }
         }
         Job { index: self.index, parts }
+    }
+
+    /// The question for the scripts in a file of another language, unless no rule can match them.
+    fn script_part(
+        &self,
+        file: &FileDiff,
+        text: &[u8],
+        added: &LineSet,
+        selector: &mut Selector,
+    ) -> Option<(Scan, Vec<u8>)> {
+        let (grammar, text) = script::extract(self.script?, text)?;
+        let grammar = grammar_name(grammar);
+        let mut rules = selector.select_as(file, grammar, self.in_test);
+        selector.confirm(&mut rules, &text);
+        let (path, grammar) = (file.path().to_string(), grammar.to_owned());
+        (!rules.is_empty()).then(|| (Scan { path, grammar, first_line: 1, added: added.clone(), rules }, text))
     }
 
     /// The question for a text that begins at this line, unless no rule can match it.
@@ -111,7 +142,7 @@ impl Planned {
     ) -> Option<(Scan, Vec<u8>)> {
         let mut rules = self.rules.clone();
         selector.confirm(&mut rules, &text);
-        if rules.is_empty() && !self.for_user {
+        if self.grammar.is_empty() || (rules.is_empty() && !self.for_user) {
             return None;
         }
         let (path, grammar) = (file.path().to_string(), self.grammar.to_owned());
@@ -127,6 +158,21 @@ fn text_of_new_file(file: &FileDiff) -> Option<Vec<u8>> {
         }
         _ => None,
     }
+}
+
+/// Cuts a text at line ends into pieces of at most this size, each with its first line; a longer line stays whole.
+fn pieces(first_line: u32, text: Vec<u8>, max_bytes: usize) -> Vec<(u32, Vec<u8>)> {
+    if text.len() <= max_bytes {
+        return vec![(first_line, text)];
+    }
+    let mut pieces: Vec<(u32, Vec<u8>)> = Vec::new();
+    for (line, number) in text.split_inclusive(|byte| *byte == b'\n').zip(first_line..) {
+        match pieces.last_mut() {
+            Some((_, piece)) if piece.len() + line.len() <= max_bytes => piece.extend_from_slice(line),
+            _ => pieces.push((number, line.to_vec())),
+        }
+    }
+    pieces
 }
 
 /// True when the lines that the diff adds are where it says they are.
@@ -171,8 +217,15 @@ mod tests {
     #[track_caller]
     fn check(content: Content, expected: &[(u32, &str)]) {
         let (files, _) = tollgate_core::diff::parse(DIFF.as_bytes().to_vec());
-        let planned = Planned { index: 0, grammar: "JavaScript", rules: Vec::new(), for_user: true };
-        let job = planned.with_content(&files[0], content, &mut Selector::default());
+        let planned = Planned {
+            index: 0,
+            grammar: "JavaScript",
+            script: None,
+            in_test: false,
+            rules: Vec::new(),
+            for_user: true,
+        };
+        let job = planned.with_content(&files[0], content, 1000, &mut Selector::default());
         let parts: Vec<(u32, String)> =
             job.parts.into_iter().map(|(scan, text)| (scan.first_line, String::from_utf8(text).unwrap())).collect();
         let parts: Vec<(u32, &str)> = parts.iter().map(|(first, text)| (*first, text.as_str())).collect();
@@ -199,7 +252,7 @@ mod tests {
         let (files, _) = tollgate_core::diff::parse(diff.as_bytes().to_vec());
         let mut selector = Selector::new(|_| true);
         let rules = selector.select(&files[0], false);
-        let planned = [Planned { index: 0, grammar: "JavaScript", rules, for_user }];
+        let planned = [Planned { index: 0, grammar: "JavaScript", script: None, in_test: false, rules, for_user }];
         let read = &mut |_: &FileDiff, _: u64| Ok(Content::Whole(elsewhere.as_bytes().to_vec()));
         let mut jobs = Jobs::new(&files, &planned, &mut selector, read, max_bytes);
         let said = match jobs.next().unwrap().unwrap() {
@@ -217,7 +270,15 @@ mod tests {
     #[test]
     fn a_new_file_is_taken_from_the_diff() {
         check_next(NEW, false, 100, "elsewhere", "try { f() }\ncatch {}");
-        check_next(NEW, false, 5, "elsewhere", "larger than 5 bytes");
+        check_next(NEW, false, 1, "elsewhere", "larger than 16 bytes");
+    }
+
+    #[test]
+    fn a_large_text_is_cut_at_line_ends() {
+        let cut = |max_bytes| pieces(5, b"ab\ncd\nefghij\nk".to_vec(), max_bytes);
+        assert_eq!(cut(100), [(5, b"ab\ncd\nefghij\nk".to_vec())]);
+        assert_eq!(cut(6), [(5, b"ab\ncd\n".to_vec()), (7, b"efghij\n".to_vec()), (8, b"k".to_vec())]);
+        assert_eq!(cut(0).len(), 4);
     }
 
     #[test]

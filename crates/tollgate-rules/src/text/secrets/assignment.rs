@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 
-use super::heuristics::{entropy, is_placeholder, is_random, is_template, is_uuid};
+use super::heuristics::{contains, entropy, is_placeholder, is_random, is_template, is_uuid};
 use super::vendor::{self, Vendor};
+use crate::text::base64;
 use crate::text::file_class::FileClass;
 
 /// Parts of secret-like names in their usual spellings, the literals of the search.
@@ -27,6 +28,12 @@ pub(super) static WORDS: &[&str] = &[
     "RIVATE_KEY",
     "assphrase",
 ];
+
+/// Further names, which are rare enough for a search of their own.
+pub(super) static RARE_WORDS: &[&str] = &["Pwd=", "pwd="];
+
+/// The end of the scheme in an `Authorization` header.
+pub(super) static HEADERS: &[&str] = &["earer ", "Basic "];
 
 /// The last letter of URL schemes with `://`; `://` alone is too short for a fast search.
 pub(super) static SCHEMES: &[&str] = &["s://", "p://", "l://", "b://", "v://"];
@@ -66,7 +73,7 @@ pub(super) fn find(line: &[u8], at: usize, class: FileClass) -> Option<Assigned>
     let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let n_after = line[at..].iter().take(MAX_NAME).take_while(is_name).count();
     let end = at + n_after;
-    let range = value_after(line, end, class)?;
+    let range = value_after(line, end, class).or_else(|| connection_value(line, end))?;
     let n_before = line[..at].iter().rev().take(MAX_NAME).take_while(is_name).count();
     let promise = promise_of(&line[at - n_before..end])?;
     let value = &line[range.clone()];
@@ -94,7 +101,7 @@ fn promise_of(name: &[u8]) -> Option<Promise> {
         [.., "aws", "secret"] | [.., "secret", "access", "key"] | [.., "aws", "secret", "key"] => {
             Some(Promise::AwsSecret)
         }
-        [.., "password" | "passwd" | "passphrase" | "passwort"] => Some(Promise::Password),
+        [.., "password" | "passwd" | "passphrase" | "passwort" | "pwd"] => Some(Promise::Password),
         [.., "secret" | "token" | "apikey"] => Some(Promise::Key),
         [.., "api" | "access" | "secret" | "private" | "auth" | "signing" | "encryption" | "master", "key"] => {
             Some(Promise::Key)
@@ -229,6 +236,46 @@ fn value_after(line: &[u8], end: usize, class: FileClass) -> Option<Range<usize>
     (bare && ends).then_some(at..at + len)
 }
 
+/// The range of a password in a connection string: `Server=db;User Id=app;Password=…;`, `jdbc:…?user=app&password=…`.
+fn connection_value(line: &[u8], end: usize) -> Option<Range<usize>> {
+    const PARTS: [&[u8]; 8] =
+        [b"server=", b"host=", b"data source=", b"user id=", b"uid=", b"user=", b"username=", b"database="];
+    if line.get(end) != Some(&b'=') {
+        return None;
+    }
+    let start = end + 1;
+    let in_value = |byte: &&u8| byte.is_ascii_graphic() && !b";&\"'`<>".contains(byte);
+    let len = line[start..].iter().take(MAX_VALUE).take_while(in_value).count();
+    let ends = matches!(line.get(start + len), Some(b';' | b'&' | b'"' | b'\'' | b'`'));
+    let lower = line.to_ascii_lowercase();
+    let has = |part: &&[u8]| contains(&lower, part);
+    let local = [&b"localhost"[..], b"127.0.0.1", b"(local)", b"=.;", b"example"];
+    (ends && PARTS.iter().any(has) && !local.iter().any(has)).then_some(start..start + len)
+}
+
+/// The range of the credential in an `Authorization` header whose scheme ends at the literal at `at`.
+pub(super) fn header_value(line: &[u8], at: usize) -> Option<Range<usize>> {
+    let start = at + line.get(at..)?.iter().position(|byte| *byte == b' ')? + 1;
+    let in_value = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-+/=.~".contains(byte);
+    let len = line[start..].iter().take(MAX_VALUE).take_while(in_value).count();
+    let value = &line[start..start + len];
+    let lower = line[..at].to_ascii_lowercase();
+    let is_header = contains(&lower, b"authorization") || contains(&lower, b"token") || contains(&lower, b"headers");
+    let ends = matches!(line.get(start + len), None | Some(b'"' | b'\'' | b'`' | b' ' | b'\r' | b','));
+    // A JSON web token is found by its format.
+    if !is_header || !ends || value.starts_with(b"eyJ") || is_placeholder(value) {
+        return None;
+    }
+    let fits = if line[at..].starts_with(b"Basic ") {
+        let text = base64::decode(value).unwrap_or_default();
+        let password = text.iter().position(|byte| *byte == b':').map(|colon| &text[colon + 1..]);
+        text.is_ascii() && password.is_some_and(|password| password.len() >= 6 && !is_placeholder(password))
+    } else {
+        len >= 20 && is_random(value) && !is_words(value)
+    };
+    fits.then_some(start..start + len)
+}
+
 fn is_yaml_like(line: &[u8], end: usize) -> bool {
     line.get(end) == Some(&b':')
 }
@@ -325,21 +372,33 @@ pub(super) fn url_password(line: &[u8], at: usize) -> Option<Range<usize>> {
         && !is_template(user)
         && !is_template(host)
         && !is_uuid(password)
-        && is_foreign(host)
+        && !is_example(host)
+        // Services of a compose file have simple passwords, and nothing outside reaches them.
+        && (is_foreign(host) || is_password(password))
         && !is_words(password);
     fits.then_some(start + colon + 1..start + host_at)
 }
 
-/// True for a host that is neither local, nor a service of a compose file, nor an example.
+/// True for a host that is reached from elsewhere, not by a single name or in an internal zone.
 fn is_foreign(host: &[u8]) -> bool {
-    let name = host.split(|&byte| byte == b':').next().unwrap_or(host).to_ascii_lowercase();
-    let name = String::from_utf8_lossy(&name).into_owned();
-    let local = [".local", ".test", ".example", ".invalid", ".localhost", ".internal"];
-    name.contains('.')
-        && !local.iter().any(|end| name.ends_with(end))
-        && !["example", "127.0.0.1", "0.0.0.0", "host.", "domain.", "server.", "myhost", "mydomain"]
-            .iter()
-            .any(|part| name.contains(part))
+    let name = host_name(host);
+    name.contains('.') && ![".local", ".internal"].iter().any(|end| name.ends_with(end))
+}
+
+/// True for this machine and for hosts that stand for any other.
+fn is_example(host: &[u8]) -> bool {
+    let name = host_name(host);
+    let ends = [".test", ".example", ".invalid", ".localhost"];
+    let parts = ["example", "localhost", "127.0.0.1", "0.0.0.0", "host.", "domain.", "server.", "myhost", "mydomain"];
+    name.is_empty()
+        || matches!(name.as_str(), "host" | "hostname" | "server" | "domain" | "[::1]")
+        || ends.iter().any(|end| name.ends_with(end))
+        || parts.iter().any(|part| name.contains(part))
+}
+
+fn host_name(host: &[u8]) -> String {
+    let name = host.split(|&byte| byte == b':').next().unwrap_or(host);
+    String::from_utf8_lossy(name).to_ascii_lowercase()
 }
 
 #[cfg(test)]
@@ -402,6 +461,33 @@ mod tests {
         check("a.yml", "token: steps.Auth2.outputs.Token9", None);
     }
 
+    #[test]
+    fn passwords_in_connection_strings_are_found() {
+        let secret = Some("kX9mQ2vLp");
+        check("a.cs", r#"var c = "Server=db01;User Id=app;Password=kX9mQ2vLp;";"#, secret);
+        check("A.java", r#"connect("jdbc:mysql://db01/app?user=app&password=kX9mQ2vLp");"#, secret);
+        check("appsettings.json", r#""Default": "Host=db01;Database=a;Username=app;Password=kX9mQ2vLp""#, secret);
+        check("a.cs", r#"var c = "Server=localhost;User Id=app;Password=kX9mQ2vLp;";"#, None);
+        check("a.cs", r#"var c = $"Server=db01;User Id=app;Password={password};";"#, None);
+        check("a.cs", r#"var c = "Server=db01;User Id=app;Password=changeme;";"#, None);
+    }
+
+    #[test]
+    fn credentials_in_headers_are_found() {
+        let value = |line: &str| {
+            let at = HEADERS.iter().find_map(|mark| line.find(mark)).unwrap();
+            header_value(line.as_bytes(), at).map(|range| line[range].to_owned())
+        };
+        let found = Some("9f8Tq2LmWz7Rk4YbXc3N".to_owned());
+        assert_eq!(value(r#"curl -H "Authorization: Bearer 9f8Tq2LmWz7Rk4YbXc3N" x"#), found);
+        assert_eq!(value(r#"headers = {"Authorization": "Bearer 9f8Tq2LmWz7Rk4YbXc3N"}"#), found);
+        assert_eq!(value("Authorization: Basic Ym90OmtYOW1RMnZMcA=="), Some("Ym90OmtYOW1RMnZMcA==".to_owned()));
+        assert_eq!(value(r#"curl -H "Authorization: Bearer $TOKEN" x"#), None);
+        assert_eq!(value(r#""Authorization": "Bearer your-access-token-here-9xK""#), None);
+        assert_eq!(value("Authorization: Basic dXNlcjpwYXNzd29yZA=="), None);
+        assert_eq!(value("the Bearer authentication_scheme_of_rfc_6750"), None);
+    }
+
     #[track_caller]
     fn check_url(line: &str, expected: Option<&str>) {
         let at = line.find("://").unwrap();
@@ -413,7 +499,14 @@ mod tests {
         check_url("postgres://app:kX9mQ2vLp@db.acme.io:5432/app", Some("kX9mQ2vLp"));
         check_url("https://bot:9f8Tq2LmWz7Rk4Yb@git.acme.io/x.git", Some("9f8Tq2LmWz7Rk4Yb"));
         check_url("postgres://postgres:postgres@localhost/app", None);
-        check_url("postgres://app:kX9mQ2vLp@db/app", None);
+        check_url("postgres://app:kX9mQ2vLp@db/app", Some("kX9mQ2vLp"));
+        check_url("amqp://app:kX9mQ2vLp@mq.prod.internal:5672", Some("kX9mQ2vLp"));
+        check_url("redis://:kX9mQ2vLp@cache:6379/0", Some("kX9mQ2vLp"));
+        check_url("postgres://app:app@db/app", None);
+        check_url("postgres://app:development@db/app", None);
+        check_url("postgres://app:s3cr3tpw@db/app", None);
+        check_url("postgres://app:kX9mQ2vLp@localhost/app", None);
+        check_url("postgres://user:kX9mQ2vLp@host:5432/db", None);
         check_url("https://user:password1@acme.io/", None);
         check_url("https://user:$TOKEN9x@acme.io/", None);
         check_url("https://acme.io/a:b@c", None);

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::checksum::crc32_base62;
+use super::checksum::{bech32, crc32_base62};
 use super::heuristics::{contains, entropy, is_made_up};
 use crate::text::base64;
 
@@ -19,17 +19,29 @@ pub(super) struct Format {
     pub(super) what: &'static str,
     /// The prefix, found by the literal search.
     pub(super) prefix: &'static str,
-    alphabet: Alphabet,
+    pub(super) head: Head,
+    pub(super) alphabet: Alphabet,
     /// Minimum and maximum number of characters after the prefix.
-    len: (usize, usize),
+    pub(super) len: (usize, usize),
     /// A further check of the whole key.
-    verify: fn(&[u8]) -> bool,
-    /// True when a checksum proves that the key was issued, so that it is reported in tests too.
-    pub(super) proven: bool,
+    pub(super) verify: fn(&[u8]) -> bool,
+    /// True for a key whose checksum proves that it was issued, so that it is reported in tests too.
+    pub(super) proves: fn(&[u8]) -> bool,
+}
+
+/// The part of a key before the literal that is searched for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Head {
+    /// None: the literal is the beginning of the key.
+    Prefix,
+    /// The number of a Telegram bot.
+    Digits,
+    /// This many characters of an alphabet.
+    Fixed(Alphabet, usize),
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Alphabet {
+pub(super) enum Alphabet {
     Alnum,
     /// Letters, digits and `_`.
     Word,
@@ -43,12 +55,23 @@ enum Alphabet {
     Base64,
     /// Upper-case letters and digits.
     Upper,
+    /// Upper-case letters, digits and `-`.
+    UpperDash,
+    Digit,
+    /// Base64 in the alphabet for addresses, with padding.
+    UrlBase64,
+    /// Letters, digits, `_`, `-`, `.` and `~`.
+    WordDashDotTilde,
     /// Characters of a URL path.
     Path,
+    /// Letters, digits, `_`, `-` and `/`.
+    PathDash,
+    /// Letters, digits, `-`, `@` and `/`.
+    UrlPath,
 }
 
 impl Alphabet {
-    fn has(self, byte: u8) -> bool {
+    pub(super) fn has(self, byte: u8) -> bool {
         match self {
             Self::Alnum => byte.is_ascii_alphanumeric(),
             Self::Word => byte.is_ascii_alphanumeric() || byte == b'_',
@@ -58,12 +81,18 @@ impl Alphabet {
             Self::Base32 => byte.is_ascii_uppercase() || matches!(byte, b'2'..=b'7'),
             Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
             Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Self::UpperDash => byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-',
+            Self::Digit => byte.is_ascii_digit(),
+            Self::UrlBase64 => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'='),
+            Self::WordDashDotTilde => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'~'),
+            Self::PathDash => byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-'),
+            Self::UrlPath => byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'@'),
             Self::Path => byte.is_ascii_alphanumeric() || byte == b'/',
         }
     }
 }
 
-const fn format(
+pub(super) const fn format(
     rule: &'static str,
     what: &'static str,
     prefix: &'static str,
@@ -71,13 +100,14 @@ const fn format(
     len: (usize, usize),
     verify: fn(&[u8]) -> bool,
 ) -> Format {
-    Format { rule, what, prefix, alphabet, len, verify, proven: false }
+    Format { rule, what, prefix, head: Head::Prefix, alphabet, len, verify, proves: |_| false }
 }
 
 const fn github(prefix: &'static str) -> Format {
-    let verify = |key: &[u8]| crc32_base62(key, 4);
+    // Without a valid checksum it was never issued.
+    let verify: fn(&[u8]) -> bool = |key| crc32_base62(key, 4);
     let format = format("secret-github-token", "GitHub token", prefix, Alphabet::Alnum, (36, 36), verify);
-    Format { proven: true, ..format }
+    Format { proves: verify, ..format }
 }
 
 const fn slack(prefix: &'static str) -> Format {
@@ -95,7 +125,8 @@ const fn jwt(prefix: &'static str) -> Format {
 }
 
 const fn telegram(prefix: &'static str) -> Format {
-    format("secret-telegram-token", "Telegram bot token", prefix, Alphabet::WordDash, (32, 32), varied)
+    let format = format("secret-telegram-token", "Telegram bot token", prefix, Alphabet::WordDash, (32, 32), varied);
+    Format { head: Head::Digits, ..format }
 }
 
 const fn stripe(prefix: &'static str) -> Format {
@@ -131,11 +162,11 @@ pub(super) static FORMATS: &[Format] = &[
     format("secret-google-oauth", "Google OAuth client secret", "GOCSPX-", Alphabet::WordDash, (28, 28), varied),
     format("secret-anthropic-key", "Anthropic API key", "sk-ant-", Alphabet::WordDash, (80, 140), varied),
     Format {
-        proven: true,
+        proves: |key| crc32_base62(key, 4),
         ..format("secret-npm-token", "npm token", "npm_", Alphabet::Alnum, (36, 36), |key| crc32_base62(key, 4))
     },
     Format {
-        proven: true,
+        proves: is_pypi,
         ..format("secret-pypi-token", "PyPI token", "pypi-AgE", Alphabet::WordDash, (80, 1000), is_pypi)
     },
     format("secret-azure-storage-key", "Azure storage account key", "AccountKey=", Alphabet::Base64, (88, 88), |key| {
@@ -153,7 +184,10 @@ pub(super) static FORMATS: &[Format] = &[
     format("secret-digitalocean-token", "DigitalOcean token", "dop_v1_", Alphabet::Hex, (64, 64), varied),
     format("secret-vault-token", "Vault token", "hvs.", Alphabet::WordDash, (24, 300), varied),
     format("secret-databricks-token", "Databricks token", "dapi", Alphabet::Hex, (32, 32), varied),
-    format("secret-age-key", "age secret key", "AGE-SECRET-KEY-1", Alphabet::Upper, (58, 58), varied),
+    Format {
+        proves: bech32,
+        ..format("secret-age-key", "age secret key", "AGE-SECRET-KEY-1", Alphabet::Upper, (58, 58), varied)
+    },
     format("secret-heroku-key", "Heroku API key", "HRKU-", Alphabet::WordDash, (36, 70), varied),
 ];
 
@@ -161,10 +195,18 @@ pub(super) static FORMATS: &[Format] = &[
 pub(super) const OPENAI_MARK: &str = "T3BlbkFJ";
 
 impl Format {
+    /// True when the key's checksum proves that it was issued.
+    pub(super) fn is_proven(&self, key: &[u8]) -> bool {
+        (self.proves)(key)
+    }
+
     /// The range of the key whose prefix was found at `at`.
     pub(super) fn find(&self, line: &[u8], at: usize) -> Option<Range<usize>> {
-        let telegram = self.prefix.starts_with(':');
-        let start = if telegram { telegram_start(line, at)? } else { at };
+        let start = match self.head {
+            Head::Prefix => at,
+            Head::Digits => telegram_start(line, at)?,
+            Head::Fixed(alphabet, len) => fixed_start(line, at, alphabet, len)?,
+        };
         if start.checked_sub(1).is_some_and(|before| is_joined(line, before)) && !self.prefix.contains(['=', '/']) {
             return None;
         }
@@ -184,6 +226,10 @@ impl Format {
 
 /// True when the prefix continues a word or a longer key.
 fn is_joined(line: &[u8], before: usize) -> bool {
+    // A token is the user part of an address: `https://glpat-…@git.acme.io`.
+    if line[..=before].ends_with(b"://") {
+        return false;
+    }
     let escape = before > 0 && line[before - 1] == b'\\' && matches!(line[before], b'n' | b't' | b'r' | b'"');
     (line[before].is_ascii_alphanumeric() || matches!(line[before], b'_' | b'+' | b'/' | b'.')) && !escape
         || (line[before] == b'-' && before > 0 && line[before - 1].is_ascii_alphanumeric())
@@ -206,8 +252,14 @@ fn telegram_start(line: &[u8], at: usize) -> Option<usize> {
     (8..=10).contains(&n_digits).then(|| at - n_digits)
 }
 
+/// The start of a key whose literal has a part of fixed length before it.
+fn fixed_start(line: &[u8], at: usize, alphabet: Alphabet, len: usize) -> Option<usize> {
+    let start = at.checked_sub(len)?;
+    line[start..at].iter().all(|byte| alphabet.has(*byte)).then_some(start)
+}
+
 /// True when the entropy is that of a real key.
-fn varied(key: &[u8]) -> bool {
+pub(super) fn varied(key: &[u8]) -> bool {
     let tail = &key[key.len() - key.len().min(32)..];
     entropy(tail) >= if tail.len() < 20 { 2.8 } else { 3.0 }
 }

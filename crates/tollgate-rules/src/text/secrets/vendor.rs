@@ -6,6 +6,7 @@
 //! ```
 
 use super::heuristics::{contains, entropy, is_made_up, is_uuid};
+use super::providers;
 use crate::text::base64;
 
 /// A provider whose keys have no distinctive format.
@@ -40,6 +41,22 @@ static VENDORS: &[Vendor] = &[
     },
     Vendor { rule: "secret-discord-token", what: "Discord bot token", name: "", is_key: is_discord },
     Vendor { rule: "secret-heroku-key", what: "Heroku API key", name: "heroku", is_key: is_uuid },
+    Vendor { rule: providers::RULE, what: "Snyk API token", name: "snyk", is_key: is_uuid },
+    Vendor { rule: providers::RULE, what: "HubSpot API key", name: "hubspot", is_key: is_uuid },
+    Vendor { rule: providers::RULE, what: "Codecov token", name: "codecov", is_key: is_uuid },
+    Vendor { rule: providers::RULE, what: "Kraken key", name: "kraken", is_key: is_uuid },
+    Vendor {
+        rule: providers::RULE,
+        what: "Airtable token",
+        name: "airtable",
+        is_key: |value| value.starts_with(b"pat") && value.len() == 82 && value.get(17) == Some(&b'.'),
+    },
+    Vendor {
+        rule: providers::RULE,
+        what: "Okta API token",
+        name: "okta",
+        is_key: |value| value.starts_with(b"00") && value.len() == 42,
+    },
 ];
 
 /// The provider of a value that is assigned to a secret-like name.
