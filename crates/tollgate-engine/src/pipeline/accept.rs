@@ -186,8 +186,8 @@ fn masked(mut finding: Finding, secrets: &KnownSecrets) -> Finding {
     hide(&mut finding.reason);
     hide(&mut finding.suggestion);
     // A redacted fix would put the mask into the file, so the fix is dropped.
-    finding.fix = finding.fix.take().filter(|fix| publishable(&fix.replacement) == fix.replacement);
-    finding.summary = Summary::shorten(&publishable(finding.summary.as_str())).0;
+    finding.fix = finding.fix.take().filter(|fix| mask(&fix.replacement) == fix.replacement);
+    finding.summary = Summary::shorten(&mask(finding.summary.as_str())).0;
     finding
 }
 
