@@ -8,14 +8,15 @@
 //! number of voices for findings of models.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
-use crate::delta::identity::{self, ComparedFinding, match_findings};
+use crate::delta::identity::{self, ComparedFinding, is_same_quote, match_findings};
 use crate::delta::line_map::LineMap;
-use crate::finding::Finding;
+use crate::finding::{Category, Finding, Side};
 use crate::fingerprint::normalise;
+use crate::path::FilePath;
 use crate::review::{Withheld, WithheldFinding};
 use crate::verify::VERIFICATION;
 
@@ -89,6 +90,9 @@ fn join_voices(merged: &mut Vec<MergedFinding>, voices: &[String], findings: Vec
 
 /// Keeps the findings that enough models agree on; the others are withheld.
 ///
+/// Blockers about the behaviour of the same quoted code agree that it is defective, whatever they call the defect: all of
+/// them are kept.
+///
 /// Each pass of each reviewer is a voice. Findings of rules and other tools need no second voice.
 #[must_use]
 pub fn consensus(
@@ -96,18 +100,53 @@ pub fn consensus(
     needed: usize,
     is_model: &dyn Fn(&str) -> bool,
 ) -> (Vec<Finding>, Vec<WithheldFinding>) {
+    let is_alone = |finding: &Finding| {
+        let names = reviewers(finding);
+        !names.is_empty() && names.iter().all(|name| is_model(name)) && n_voices(finding) < needed
+    };
+    let agreed = agreed_places(&findings, needed, &is_alone);
     let (mut kept, mut withheld) = (Vec::with_capacity(findings.len()), Vec::new());
-    for finding in findings {
-        let names = reviewers(&finding);
-        let only_models = !names.is_empty() && names.iter().all(|name| is_model(name));
+    for (index, finding) in findings.into_iter().enumerate() {
         let voices = n_voices(&finding);
-        if only_models && voices < needed {
+        if is_alone(&finding) && !agreed.contains(&index) {
             withheld.push(WithheldFinding { finding, why: Withheld::NoConsensus { voices, needed } });
         } else {
             kept.push(finding);
         }
     }
     (kept, withheld)
+}
+
+/// The blockers whose quoted code enough models call defective in different words, by their indices.
+fn agreed_places(findings: &[Finding], needed: usize, is_alone: &dyn Fn(&Finding) -> bool) -> HashSet<usize> {
+    let is_candidate = |finding: &Finding| finding.severity.blocks() && is_behaviour(finding.category);
+    let blockers = findings.iter().enumerate().filter(|(_, finding)| is_candidate(finding) && is_alone(finding));
+    let mut by_file: BTreeMap<(&FilePath, Side), Vec<(usize, &Finding)>> = BTreeMap::new();
+    for (index, finding) in blockers {
+        by_file.entry((&finding.location.file, finding.location.side)).or_default().push((index, finding));
+    }
+    let mut agreed = HashSet::new();
+    for blockers in by_file.values_mut() {
+        blockers.sort_by_key(|(index, finding)| (finding.location.lines, *index));
+        for (at, (index, one)) in blockers.iter().enumerate() {
+            let near = blockers[at.saturating_sub(WINDOW)..].iter().take(2 * WINDOW + 1);
+            let is_same_place = |other: &Finding| {
+                other.location.lines.overlaps(one.location.lines) && is_same_quote(&other.evidence, &one.evidence)
+            };
+            let same = near.filter(|(_, other)| is_same_place(other));
+            let all = same.fold(Vec::new(), |all, (_, other)| joined(all, voices(other)));
+            if all.len() >= needed {
+                agreed.insert(*index);
+            }
+        }
+    }
+    agreed
+}
+
+/// True for the categories of defects in what the code does.
+fn is_behaviour(category: Category) -> bool {
+    use Category::{Compliance, Error, Logic, Security, Type};
+    matches!(category, Logic | Error | Type | Security | Compliance)
 }
 
 /// The number of preceding findings of a voice that are compared.
@@ -204,6 +243,18 @@ fn fill(known: &mut Finding, other: Finding) {
 #[must_use]
 pub fn reviewers(finding: &Finding) -> Vec<String> {
     names(finding, REVIEWERS).unwrap_or_else(|| finding.origin.reviewer.iter().cloned().collect())
+}
+
+/// Adds a reviewer that vouches for a finding: it is one of its voices from now on.
+pub fn add_reviewer(finding: &mut Finding, reviewer: &str) {
+    let own = || vec![reviewer.to_owned()];
+    let (names, voices) = (joined(reviewers(finding), own()), joined(voices(finding), own()));
+    if voices != names {
+        finding.extra.insert(VOICES.to_owned(), voices.into());
+    }
+    if names.len() > 1 {
+        finding.extra.insert(REVIEWERS.to_owned(), names.into());
+    }
 }
 
 /// The voices of a finding, one per pass of each reviewer.

@@ -7,21 +7,22 @@
 //! ```
 //!
 //! with a rule id or a finding's fingerprint `fp-…`. A configuration entry is a [`Suppression`]. A [`Dismissal`] names one
-//! finding, always has a [`reason`], and applies while the evidence is unchanged, on the change it was made on or in the
-//! whole repository. A Critical finding is suppressed by a comment or by configuration only when a reason is given.
+//! finding and always has a [`reason`]. A Critical finding is suppressed by a comment or by configuration only when a reason is given.
 //! Suppressed findings are counted and listed with the reason.
 
-use std::collections::{BTreeMap, HashMap};
+mod dismissal;
+
+use std::collections::BTreeMap;
 
 use globset::{GlobMatcher, GlobSet};
 
 use crate::diff::{FileDiff, LineKind};
-use crate::finding::{Category, Finding, Location, Severity, Side, Summary};
-use crate::fingerprint::{self, Fingerprint};
+use crate::finding::{Category, Finding, Severity, Side};
+use crate::fingerprint::Fingerprint;
 use crate::path::FilePath;
-use crate::pull::finding_key::FindingKey;
 use crate::review::{Suppressor, Withheld, WithheldFinding};
-use crate::visible::is_hidden;
+
+pub use dismissal::{Dismissal, Occurrence, dismiss, reason};
 
 /// The marker of an ignore comment.
 pub const MARK: &str = "tollgate:ignore";
@@ -60,162 +61,6 @@ pub struct Suppression {
     pub text: Option<String>,
     /// The reason.
     pub reason: Option<String>,
-}
-
-/// A dismissed finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dismissal {
-    /// The fingerprint of the finding.
-    pub fingerprint: Fingerprint,
-    /// The file of the finding.
-    pub file: FilePath,
-    /// The title of the finding.
-    title: Summary,
-    /// The normalized title, compared because fingerprints can collide.
-    words: String,
-    /// The quoted code; when it changes, the dismissal no longer applies.
-    pub evidence: String,
-    /// The reason.
-    pub reason: String,
-    /// The display name: `.tollgate/dismissals.toml`.
-    pub name: String,
-    /// The person who made it; `None` in the file of a team.
-    pub who: Option<String>,
-    /// When it was made, as `2026-01-09T14:22:00.000Z`.
-    pub at: Option<String>,
-    /// True when it holds for the whole repository.
-    pub everywhere: bool,
-    /// The dismissed findings of the prior review, at their current lines; empty when they are unknown.
-    occurrences: Vec<Occurrence>,
-}
-
-/// A dismissed finding of the prior review.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Occurrence {
-    /// Its current location.
-    pub location: Location,
-    /// Its category.
-    pub category: Category,
-    /// Its severity.
-    pub severity: Severity,
-}
-
-impl Occurrence {
-    /// True when a finding quotes the same code on its lines.
-    fn is_at(&self, finding: &Finding) -> bool {
-        let (here, there) = (&self.location, &finding.location);
-        here.file == there.file && here.side == there.side && here.lines.overlaps(there.lines)
-    }
-
-    /// True when a finding on its lines is the same in other words. One that begins to block is not.
-    fn is_reworded_as(&self, finding: &Finding) -> bool {
-        let is_blocked_now = finding.severity.blocks() && !self.severity.blocks();
-        self.is_at(finding) && self.category == finding.category && !is_blocked_now
-    }
-}
-
-/// The reason of a dismissal, trimmed. Blanks, punctuation and invisible characters are no reason.
-pub fn reason(text: &str) -> Result<&str, String> {
-    let text = text.trim();
-    if text.chars().any(|character| character.is_alphanumeric() && !is_hidden(character)) {
-        Ok(text)
-    } else {
-        Err("a dismissal needs a reason in words".to_owned())
-    }
-}
-
-impl Dismissal {
-    /// Validates the fields of a dismissal; the error is a human-readable message.
-    pub fn parse(file: &str, title: &str, evidence: String, reason: String, name: &str) -> Result<Self, String> {
-        let path = FilePath::parse(file).map_err(|error| format!("`{file}` is not a path: {error}"))?;
-        let summary = Summary::parse(title).map_err(|error| format!("`{title}` is not a title: {error}"))?;
-        let reason = self::reason(&reason)?.to_owned();
-        let words = fingerprint::normalise(summary.as_str());
-        let fingerprint = Fingerprint::new(&path, &summary);
-        let (name, who, at, everywhere) = (name.to_owned(), None, None, true);
-        let occurrences = Vec::new();
-        Ok(Self {
-            fingerprint,
-            file: path,
-            title: summary,
-            words,
-            evidence,
-            reason,
-            name,
-            who,
-            at,
-            everywhere,
-            occurrences,
-        })
-    }
-
-    /// The dismissal with its author, its time and its scope.
-    #[must_use]
-    pub fn made(self, who: Option<&str>, at: String, everywhere: bool) -> Self {
-        let scope = if everywhere { " for the whole repository" } else { "" };
-        let name = format!("a dismissal by {}{scope}", who.unwrap_or("an unnamed person"));
-        Self { name, who: who.map(str::to_owned), at: Some(at), everywhere, ..self }
-    }
-
-    /// The kind of its suppressions.
-    #[must_use]
-    pub fn suppressor(&self) -> Suppressor {
-        Suppressor::Dismissal { who: self.who.clone(), at: self.at.clone(), everywhere: self.everywhere }
-    }
-
-    /// The dismissal of a finding; the error is a human-readable message.
-    pub fn of_finding(finding: &Finding, reason: &str) -> Result<Self, String> {
-        let (file, title) = (finding.location.file.as_str(), finding.summary.as_str());
-        Self::parse(file, title, finding.evidence.clone(), reason.to_owned(), "")
-    }
-
-    /// The title of the finding.
-    #[must_use]
-    pub fn title(&self) -> &Summary {
-        &self.title
-    }
-
-    /// The dismissal for a renamed file.
-    #[must_use]
-    pub fn moved_to(&self, file: &FilePath) -> Self {
-        Self { fingerprint: Fingerprint::new(file, &self.title), file: file.clone(), ..self.clone() }
-    }
-
-    /// The dismissal of these findings of the prior review: it covers them, in any words, and no later copy of their code.
-    #[must_use]
-    pub fn of(self, occurrences: Vec<Occurrence>) -> Self {
-        Self { occurrences, ..self }
-    }
-
-    /// True when it was made of this finding, in its file and in the words of now or of its first report.
-    #[must_use]
-    pub fn is_of(&self, finding: &Finding) -> bool {
-        let prints = [Fingerprint::of(finding), FindingKey::of(finding).fingerprint()];
-        prints.contains(&self.fingerprint) && self.covers(finding)
-    }
-
-    /// True when a finding has the same title and evidence, in any file.
-    #[must_use]
-    pub fn covers(&self, finding: &Finding) -> bool {
-        self.names(finding) && self.quotes(finding)
-    }
-
-    /// True when a finding has the same title, or is a dismissed one in other words, regardless of its evidence.
-    fn names(&self, finding: &Finding) -> bool {
-        self.words == fingerprint::normalise(finding.summary.as_str())
-            || FindingKey::of(finding).fingerprint() == self.fingerprint
-            || self.occurrences.iter().any(|occurrence| occurrence.is_reworded_as(finding))
-    }
-
-    /// True when the dismissed code is quoted where it was dismissed, as far as that is known.
-    fn holds(&self, finding: &Finding) -> bool {
-        let is_here = || self.occurrences.is_empty() || self.occurrences.iter().any(|known| known.is_at(finding));
-        self.quotes(finding) && is_here()
-    }
-
-    fn quotes(&self, finding: &Finding) -> bool {
-        self.evidence.split_whitespace().eq(finding.evidence.split_whitespace())
-    }
 }
 
 /// The result of suppression.
@@ -321,25 +166,20 @@ impl Suppression {
     }
 }
 
-/// Applies all suppressions. `is_rule` is true for ids of existing rules.
+/// Applies ignore comments and configuration entries. `is_rule` is true for ids of existing rules.
 #[must_use]
 pub fn apply(
     findings: Vec<Finding>,
     ignores: &[Ignore],
     configured: &[Suppression],
-    dismissals: &[Dismissal],
     is_rule: &dyn Fn(&str) -> bool,
 ) -> Suppressed {
-    let mut dismissed: HashMap<&FilePath, Vec<&Dismissal>> = HashMap::new();
-    for dismissal in dismissals {
-        dismissed.entry(&dismissal.file).or_default().push(dismissal);
-    }
     let mut suppressed = Suppressed::default();
     let mut used = vec![false; ignores.len()];
     // A line has at most one comment, so a finding checks only those around its own lines.
     let by_line: BTreeMap<(&FilePath, u32), usize> =
         ignores.iter().enumerate().map(|(index, ignore)| ((&ignore.file, ignore.line_number), index)).collect();
-    for mut finding in findings {
+    for finding in findings {
         let (file, lines) = (&finding.location.file, finding.location.lines);
         let around = by_line.range((file, lines.start().saturating_sub(1))..=(file, lines.end()));
         let comment = around.map(|(_, index)| *index).find(|index| ignores[*index].covers(&finding));
@@ -351,17 +191,10 @@ pub fn apply(
                 (format!("{MARK} at line {}", ignore.line_number), ignore.reason.clone(), Suppressor::Comment)
             }
             (None, Some(entry)) => (entry.name.clone(), entry.reason.clone(), Suppressor::Configuration),
-            (None, None) => match dismissal_of(&finding, &dismissed, &mut suppressed.notes) {
-                Some(dismissal) => {
-                    // In other words this time; by its key the next review knows that it was dismissed.
-                    FindingKey::new(dismissal.fingerprint, &dismissal.evidence).keep(&mut finding);
-                    (dismissal.name.clone(), Some(dismissal.reason.clone()), dismissal.suppressor())
-                }
-                None => {
-                    suppressed.kept.push(finding);
-                    continue;
-                }
-            },
+            (None, None) => {
+                suppressed.kept.push(finding);
+                continue;
+            }
         };
         let has_reason = reason.as_deref().is_some_and(|text| self::reason(text).is_ok());
         let is_wildcard = comment.is_some_and(|index| ignores[index].is_wildcard());
@@ -400,26 +233,6 @@ fn name_hidden(suppressed: &mut Suppressed) {
     }
 }
 
-/// The dismissal of a finding; an outdated one is noted.
-fn dismissal_of<'a>(
-    finding: &Finding,
-    dismissed: &HashMap<&FilePath, Vec<&'a Dismissal>>,
-    notes: &mut Vec<String>,
-) -> Option<&'a Dismissal> {
-    if dismissed.is_empty() {
-        return None;
-    }
-    let of_it = dismissed.get(&finding.location.file)?.iter().filter(|dismissal| dismissal.names(finding));
-    let of_it: Vec<&Dismissal> = of_it.copied().collect();
-    let holding = of_it.iter().find(|dismissal| dismissal.holds(finding)).copied();
-    if let (None, Some(outdated)) = (holding, of_it.iter().find(|dismissal| !dismissal.quotes(finding))) {
-        let place = format!("{}:{}", finding.location.file, finding.location.lines.start());
-        let (print, name) = (outdated.fingerprint, &outdated.name);
-        notes.push(format!("{place}: the dismissal of {print} ({name}) no longer applies because the code changed"));
-    }
-    holding
-}
-
 /// Notes on ignore comments of the change that have no effect.
 fn doubtful(ignores: &[Ignore], used: &[bool], is_rule: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut notes = Vec::new();
@@ -441,7 +254,7 @@ fn doubtful(ignores: &[Ignore], used: &[bool], is_rule: &dyn Fn(&str) -> bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{FindingId, LineRange, Origin, Summary};
+    use crate::finding::{FindingId, LineRange, Location, Origin, Summary};
 
     fn finding(severity: Severity, line_number: u32, rule: &str) -> Finding {
         Finding {
@@ -473,7 +286,7 @@ mod tests {
         );
         let (files, _) = crate::diff::parse(text.into_bytes());
         let is_rule = |name: &str| name == "js-eval" || name == "js-other";
-        let suppressed = apply(vec![finding(severity, 2, "js-eval")], &ignores(&files[0]), &[], &[], &is_rule);
+        let suppressed = apply(vec![finding(severity, 2, "js-eval")], &ignores(&files[0]), &[], &is_rule);
         let withheld = suppressed.withheld.iter().map(|withheld| match &withheld.why {
             Withheld::Suppressed { by, reason, .. } => format!("{by}: {}", reason.as_deref().unwrap_or("no reason")),
             other => format!("{other:?}"),
@@ -572,77 +385,8 @@ mod tests {
         let wrong_text = Suppression { text: Some("exec".to_owned()), ..entry.clone() };
         let wrong_rule = Suppression { rule: Some(glob("py-*")), ..entry.clone() };
         for (entry, n_kept) in [(entry, 0), (wrong_category, 1), (wrong_text, 1), (wrong_rule, 1)] {
-            let suppressed = apply(vec![finding(Severity::High, 1, "js-eval")], &[], &[entry], &[], &|_| true);
+            let suppressed = apply(vec![finding(Severity::High, 1, "js-eval")], &[], &[entry], &|_| true);
             assert_eq!(suppressed.kept.len(), n_kept);
         }
-    }
-
-    #[track_caller]
-    fn check_dismissal(title: &str, evidence: &str, n_kept: usize, notes: &[&str]) {
-        let dismissal =
-            Dismissal::parse("a.js", title, evidence.to_owned(), "ours".to_owned(), "your own dismissal").unwrap();
-        let critical = finding(Severity::Critical, 2, "js-eval");
-        let suppressed = apply(vec![critical], &[], &[], &[dismissal], &|_| true);
-        assert_eq!(suppressed.kept.len(), n_kept);
-        assert_eq!(suppressed.notes, notes);
-    }
-
-    #[test]
-    fn a_dismissed_finding_stays_dismissed_while_its_evidence_is_unchanged() {
-        let title = finding(Severity::High, 2, "js-eval").summary;
-        check_dismissal(title.as_str(), "  eval(x)\n", 0, &[]);
-        let print = Fingerprint::of(&finding(Severity::High, 2, "js-eval"));
-        let note =
-            format!("a.js:2: the dismissal of {print} (your own dismissal) no longer applies because the code changed");
-        check_dismissal(title.as_str(), "eval(y)", 1, &[&note]);
-        check_dismissal("another title", "eval(x)", 1, &[]);
-    }
-
-    #[test]
-    fn a_dismissal_covers_its_occurrence_in_any_words_and_no_later_copy() {
-        let dismissed = finding(Severity::High, 2, "js-eval");
-        let Finding { location, category, severity, .. } = dismissed.clone();
-        let dismissal =
-            Dismissal::parse("a.js", "eval of input", "eval(x)".to_owned(), "ours".to_owned(), "x").unwrap();
-        let dismissal = dismissal.of(vec![Occurrence { location, category, severity }]);
-        let reworded = Finding { summary: Summary::parse("Input is run as code").unwrap(), ..dismissed.clone() };
-        let kept =
-            |finding: Finding| apply(vec![finding], &[], &[], std::slice::from_ref(&dismissal), &|_| true).kept.len();
-        assert_eq!(kept(dismissed.clone()), 0);
-        assert_eq!(kept(reworded.clone()), 0);
-        assert_eq!(kept(finding(Severity::High, 80, "js-eval")), 1);
-        assert_eq!(kept(Finding { category: Category::Perf, ..reworded.clone() }), 1);
-        assert_eq!(kept(Finding { evidence: "eval(y)".to_owned(), ..dismissed }), 1);
-        let mild = Occurrence { severity: Severity::Low, ..dismissal.occurrences[0].clone() };
-        let suppressed = apply(vec![reworded], &[], &[], &[dismissal.of(vec![mild])], &|_| true);
-        assert_eq!(suppressed.kept.len(), 1);
-    }
-
-    #[test]
-    fn a_dismissal_is_of_its_finding_in_the_words_of_now_and_of_its_first_report() {
-        let first = finding(Severity::High, 2, "js-eval");
-        let mut again = Finding { summary: Summary::parse("Input is run as code").unwrap(), ..first.clone() };
-        FindingKey::of(&first).keep(&mut again);
-        let made = |finding: &Finding| Dismissal::of_finding(finding, "ours").unwrap();
-        assert!(made(&first).is_of(&first) && made(&first).is_of(&again) && made(&again).is_of(&again));
-        assert!(!made(&again).is_of(&first));
-        assert!(!made(&first).is_of(&Finding { evidence: "eval(y)".to_owned(), ..again }));
-        let file = FilePath::parse("b.js").unwrap();
-        let elsewhere = Finding { location: Location { file, ..first.location.clone() }, ..first.clone() };
-        assert!(!made(&first).is_of(&elsewhere));
-    }
-
-    #[test]
-    fn a_dismissal_needs_a_reason_and_a_finding() {
-        let parse = |file, title, reason: &str| Dismissal::parse(file, title, String::new(), reason.to_owned(), "x");
-        for no_reason in ["", " \n", "...", "-", "!?", "\u{200b}\u{2060}", "\u{3164}\u{ffa0}", "👍"] {
-            let refused = parse("a.js", "t", no_reason).unwrap_err();
-            assert_eq!(refused, "a dismissal needs a reason in words", "{no_reason:?}");
-        }
-        for reason in ["ours", " #12 ", "これは固定値", "не используется"] {
-            assert_eq!(parse("a.js", "t", reason).unwrap().reason, reason.trim());
-        }
-        assert!(parse("../a.js", "t", "ours").unwrap_err().contains("is not a path"));
-        assert!(parse("a.js", "", "ours").unwrap_err().contains("is not a title"));
     }
 }

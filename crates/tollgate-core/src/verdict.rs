@@ -58,6 +58,12 @@ pub const PARTLY_REVIEWED: &str = "Partly reviewed";
 /// The label of a re-review without blockers whose other findings close the gate by configuration.
 pub const GATE_CLOSED: &str = "Gate closed";
 
+/// The label of a re-review whose blockers were all dismissed or resolved, at least one of them dismissed and none resolved.
+pub const BLOCKERS_DISMISSED: &str = "Blockers dismissed";
+
+/// The name of [`BLOCKERS_DISMISSED`] in JSON.
+pub const BLOCKERS_DISMISSED_NAME: &str = "blockers_dismissed";
+
 /// The colour of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Colour {
@@ -211,6 +217,34 @@ impl VerdictUpdate {
             Self::BlockersResolved => "Ready to merge".to_owned(),
             Self::BlockersRemain(n_open) => format!("{n_open} blocking issue(s) still open"),
             Self::StillReady => "No new issues".to_owned(),
+        }
+    }
+}
+
+/// The findings of a re-review that do not block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MildFindings {
+    /// How many there are, new and still open.
+    pub n_mild: usize,
+    /// True when one of them is of severity Medium.
+    pub has_medium: bool,
+    /// True when there are new findings of any severity.
+    pub has_new: bool,
+}
+
+impl VerdictUpdate {
+    /// The explanation behind the label, with the findings that do not block.
+    #[must_use]
+    pub fn explained(self, mild: MildFindings) -> String {
+        let remain = || format!("{} non-blocking finding(s) remain", mild.n_mild);
+        match self {
+            Self::NewBlockers(_) | Self::BlockersRemain(_) => self.explanation(),
+            Self::BlockersResolved if mild.has_medium => remain(),
+            Self::BlockersResolved => self.explanation(),
+            Self::StillReady => {
+                let said = if mild.has_new { "No new blocking issues".to_owned() } else { self.explanation() };
+                if mild.has_medium { format!("{said}; {}", remain()) } else { said }
+            }
         }
     }
 }

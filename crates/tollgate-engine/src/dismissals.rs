@@ -7,14 +7,15 @@
 //! file = "src/render.js"
 //! title = "Input is evaluated as code"
 //! evidence = "eval(template)"
+//! function = "render"
+//! severity = "High"
 //! reason = "the template is ours"
 //! ```
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tollgate_core::finding::Finding;
-use tollgate_core::fingerprint::Fingerprint;
+use tollgate_core::finding::{Finding, Severity};
 use tollgate_core::suppress::Dismissal;
 
 use crate::failure::{self, Failure};
@@ -42,6 +43,12 @@ struct Entered {
     file: String,
     title: String,
     evidence: String,
+    /// The enclosing function; without it the entry covers this code in every function of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<String>,
+    /// The severity; without it the entry covers findings of any severity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<String>,
     reason: String,
 }
 
@@ -57,10 +64,13 @@ pub(crate) fn parse(text: &[u8]) -> Result<Vec<Dismissal>, Failure> {
         let place = error.span().map_or_else(String::new, |span| format!("line {}: ", line_number(text, span.start)));
         wrong(&format!("{place}{}", error.message().trim()))
     })?;
-    let parse = |(index, entered): (usize, Entered)| {
-        let Entered { file, title, evidence, reason } = entered;
-        let dismissal = Dismissal::parse(&file, &title, evidence, reason, FILE_NAME);
-        dismissal.map_err(|problem| wrong(&format!("dismissal #{}: {problem}", index + 1)))
+    let parse = |(index, entered): (usize, Entered)| -> Result<Dismissal, Failure> {
+        let Entered { file, title, evidence, function, severity, reason } = entered;
+        let wrong = |problem: String| wrong(&format!("dismissal #{}: {problem}", index + 1));
+        let severity = severity
+            .map(|name| Severity::parse_exact(&name).ok_or_else(|| wrong(format!("`{name}` is not a severity"))));
+        let dismissal = Dismissal::parse(&file, &title, evidence, reason, FILE_NAME).map_err(wrong)?;
+        Ok(dismissal.limited_to(function, severity.transpose()?))
     };
     file.dismissal.into_iter().enumerate().map(parse).collect()
 }
@@ -72,8 +82,8 @@ fn line_number(text: &str, at: usize) -> usize {
 /// The file with one more dismissal, to be written to [`FILE_NAME`].
 pub fn with(root: &Path, finding: &Finding, reason: &str) -> Result<String, Failure> {
     // The file must be valid before an entry is appended.
-    let print = Fingerprint::of(finding);
-    let is_there = |known: &Dismissal| known.fingerprint == print && known.evidence == finding.evidence;
+    let new = Dismissal::of_finding(finding, reason).map_err(|problem| wrong(&problem))?;
+    let is_there = |known: &Dismissal| known.file == new.file && known.covers(finding);
     if let Some(known) = read(root)?.iter().find(|known| is_there(known)) {
         return Err(failure::dismissed_before(FILE_NAME, &known.reason));
     }
@@ -82,6 +92,8 @@ pub fn with(root: &Path, finding: &Finding, reason: &str) -> Result<String, Fail
         file: finding.location.file.as_str().to_owned(),
         title: finding.summary.as_str().to_owned(),
         evidence: finding.evidence.clone(),
+        function: new.scope,
+        severity: new.severity.map(|severity| severity.as_str().to_owned()),
         reason: reason.to_owned(),
     };
     let entered = toml::to_string(&File { dismissal: vec![entered] }).map_err(|error| wrong(&error.to_string()))?;
@@ -101,7 +113,9 @@ fn read_text(root: &Path) -> Result<Option<String>, Failure> {
 }
 
 fn wrong(problem: &str) -> Failure {
-    failure::bad_config(FILE_NAME, problem).hint("Each `[[dismissal]]` has `file`, `title`, `evidence` and `reason`.")
+    let hint =
+        "Each `[[dismissal]]` has `file`, `title`, `evidence` and `reason`, and may have `function` and `severity`.";
+    failure::bad_config(FILE_NAME, problem).hint(hint)
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ mod plan;
 mod preview;
 mod prior;
 mod request;
+mod scopes;
 
 use accept::Accepted;
 use fetch::{FetchScope, Fetched};

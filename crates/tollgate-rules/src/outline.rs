@@ -23,6 +23,9 @@ const MIN_ANONYMOUS_LINES: u32 = 10;
 /// Maximum number of crumbs for one range, innermost first.
 const MAX_CRUMBS: usize = 3;
 
+/// Maximum number of characters of a definition's name.
+const MAX_NAME: usize = 80;
+
 type SyntaxNode<'t> = Node<'t, StrDoc<SupportLang>>;
 
 /// The definitions around a line range.
@@ -32,6 +35,17 @@ pub struct EnclosingScope {
     pub lines: Option<(u32, u32)>,
     /// The lines that open the other definitions around it, outermost first.
     pub crumbs: Vec<u32>,
+    /// The innermost function, or type outside functions, whatever its length.
+    pub function: Option<EnclosingFunction>,
+}
+
+/// A function around a line range.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EnclosingFunction {
+    /// Its name behind the names of the definitions around it: `Gate.open`.
+    pub name: String,
+    /// Its first and last line.
+    pub lines: (u32, u32),
 }
 
 /// The kind of a definition.
@@ -48,13 +62,16 @@ enum Kind {
 }
 
 /// A definition.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Definition {
     kind: Kind,
     start: u32,
     end: u32,
     /// The line with its name.
     opens: u32,
+    name: String,
+    /// False for a short function that only a variable names: the scope around it says more to a reader.
+    is_shown: bool,
 }
 
 /// Finds the enclosing scope of each line range; `None` at the top level of the file.
@@ -77,9 +94,13 @@ pub fn errors(grammar: SupportLang, text: &str) -> usize {
 fn around(definitions: &[Definition], (first, last): (u32, u32), max_lines: u32) -> Option<EnclosingScope> {
     let holds = |definition: &&Definition| definition.start <= first && last <= definition.end;
     // Tree order is outermost first.
-    let holding: Vec<&Definition> = definitions.iter().filter(holds).collect();
+    let mut holding: Vec<&Definition> = definitions.iter().filter(holds).collect();
     let is_function = |definition: &&&Definition| definition.kind != Kind::Container;
-    let innermost = holding.iter().rfind(is_function).or(holding.last())?;
+    let function = named(&holding);
+    holding.retain(|definition| definition.is_shown);
+    let Some(innermost) = holding.iter().rfind(is_function).or(holding.last()) else {
+        return function.map(|function| EnclosingScope { function: Some(function), ..EnclosingScope::default() });
+    };
     let is_short = innermost.end - innermost.start < max_lines;
     let lines = is_short.then_some((innermost.start, innermost.end));
     let is_outside = |definition: &&&Definition| match lines {
@@ -89,7 +110,21 @@ fn around(definitions: &[Definition], (first, last): (u32, u32), max_lines: u32)
     let mut crumbs: Vec<u32> = holding.iter().filter(is_outside).map(|definition| definition.opens).collect();
     crumbs.dedup();
     crumbs.drain(..crumbs.len().saturating_sub(MAX_CRUMBS));
-    Some(EnclosingScope { lines, crumbs })
+    Some(EnclosingScope { lines, crumbs, function })
+}
+
+/// The innermost function among definitions around a range, or the innermost type, with its full name.
+fn named(holding: &[&Definition]) -> Option<EnclosingFunction> {
+    let is_function = |definition: &&Definition| definition.kind != Kind::Container;
+    let at = holding.iter().rposition(is_function).or(holding.len().checked_sub(1))?;
+    let names: Vec<&str> = holding[..=at].iter().map(|definition| definition.name.as_str()).collect();
+    Some(EnclosingFunction { name: names.join("."), lines: (holding[at].start, holding[at].end) })
+}
+
+/// True for a grammar whose definitions are known, so that a line outside of all of them is at the top level.
+#[must_use]
+pub fn has_definitions(grammar: SupportLang) -> bool {
+    !names(grammar)[0].is_empty()
 }
 
 /// Collects the definitions around any of the ranges, outer ones before inner ones.
@@ -99,29 +134,51 @@ fn definitions(grammar: SupportLang, text: &str, places: &[(u32, u32)]) -> Vec<D
     sorted.sort_unstable();
     let mut found = Vec::new();
     // Iterative, because trees can be deep.
-    let mut pending = vec![(tree.root(), None)];
+    let mut pending: Vec<(SyntaxNode<'_>, Option<(u32, Option<String>)>)> = vec![(tree.root(), None)];
     while let Some((node, wrapped)) = pending.pop() {
         let (start, end) = lines_of(&node);
         let first = sorted.partition_point(|&(first, _)| first < start);
         if sorted.get(first).is_none_or(|&(place, _)| place > end) {
             continue;
         }
-        let start = wrapped.unwrap_or(start);
-        let kind =
-            kind(grammar, &node.kind()).filter(|kind| *kind != Kind::Anonymous || end - start >= MIN_ANONYMOUS_LINES);
-        if let Some(kind) = kind.filter(|kind| *kind != Kind::Wrapper) {
+        let (start, variable) = wrapped.unwrap_or((start, None));
+        let kind = kind(grammar, &node.kind());
+        let is_shown = kind != Some(Kind::Anonymous) || end - start >= MIN_ANONYMOUS_LINES;
+        let is_definition = |kind: &Kind| *kind != Kind::Wrapper && (is_shown || variable.is_some());
+        if let Some(kind) = kind.filter(is_definition) {
             let opens = node.field("name").map_or(start, |name| lines_of(&name).0);
-            found.push(Definition { kind, start, end, opens });
+            let name = name_of(&node).or_else(|| variable.clone()).unwrap_or_else(|| opening(&node));
+            found.push(Definition { kind, start, end, opens, name, is_shown });
             if found.len() >= MAX_DEFINITIONS {
                 break;
             }
         }
-        let wrapped = (kind == Some(Kind::Wrapper)).then_some(start);
-        pending.extend(node.children().map(|child| (child, wrapped)));
+        let wrapped = (kind == Some(Kind::Wrapper)).then(|| (start, name_of(&node).or(variable)));
+        pending.extend(node.children().map(|child| (child, wrapped.clone())));
     }
     // Tree order: an outer definition begins before an inner one, or ends after it.
     found.sort_by_key(|definition| (definition.start, std::cmp::Reverse(definition.end)));
     found
+}
+
+/// The name of a definition, as far as its grammar has one; a method of Go is named with its receiver.
+fn name_of(node: &SyntaxNode<'_>) -> Option<String> {
+    let name = ["name", "declarator", "type"].into_iter().find_map(|field| node.field(field))?;
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // The declarator of C holds the parameters, too.
+    let name = words(name.text().split('(').next().unwrap_or_default());
+    let receiver = node.field("receiver").map(|receiver| {
+        let text = receiver.text();
+        let of_type = text.trim_matches(['(', ')']).rsplit(char::is_whitespace).next().unwrap_or_default();
+        format!("{}.", of_type.trim_start_matches('*'))
+    });
+    (!name.is_empty()).then(|| receiver.unwrap_or_default().chars().chain(name.chars()).take(MAX_NAME).collect())
+}
+
+/// The first line of a definition without a name.
+fn opening(node: &SyntaxNode<'_>) -> String {
+    let text = node.text();
+    text.lines().next().unwrap_or_default().trim().chars().take(MAX_NAME).collect()
 }
 
 fn lines_of(node: &SyntaxNode<'_>) -> (u32, u32) {
@@ -258,7 +315,7 @@ mod tests {
         let enclosed = enclose(SupportLang::from_str(grammar).unwrap(), text, &[(at, at)], 8);
         let shown = enclosed[0].as_ref().map_or_else(
             || "nothing".to_owned(),
-            |EnclosingScope { lines: definition, crumbs }| {
+            |EnclosingScope { lines: definition, crumbs, .. }| {
                 let definition = definition.map_or("too long".to_owned(), |(start, end)| format!("{start}-{end}"));
                 let crumbs: Vec<&str> = crumbs.iter().map(|&crumb| lines[crumb as usize - 1].trim()).collect();
                 format!("{definition}; {}", crumbs.join(" > "))
@@ -288,6 +345,40 @@ mod tests {
         check("Ruby", "module M\n  class A\n    def f\n      g # <-\n    end\n  end\nend\n", "3-5; module M > class A");
         check("Bash", "f() {\n  g # <-\n}\n", "1-3; ");
         check("Hcl", "resource \"a\" \"b\" {\n  c = 1 # <-\n}\n", "1-3; ");
+    }
+
+    /// Compares the name of the function around the line marked by `<-`.
+    #[track_caller]
+    fn check_name(grammar: &str, text: &str, expected: &str) {
+        let at = text.lines().position(|line| line.contains("<-")).unwrap() as u32 + 1;
+        let enclosed = enclose(SupportLang::from_str(grammar).unwrap(), text, &[(at, at)], 8);
+        let name = enclosed[0].as_ref().and_then(|scope| scope.function.as_ref()).map(|it| it.name.as_str());
+        assert_eq!(name, Some(expected), "{grammar}");
+    }
+
+    #[test]
+    fn a_function_is_named_with_the_definitions_around_it() {
+        check_name(
+            "Rust",
+            "mod m {\n    impl A {\n        fn f() {\n            g(); // <-\n        }\n    }\n}\n",
+            "m.A.f",
+        );
+        check_name("Python", "class A:\n    @cached\n    def f(self):\n        return 1  # <-\n", "A.f");
+        check_name("TypeScript", "export class A {\n  f(): void {\n    g(); // <-\n  }\n}\n", "A.f");
+        check_name("JavaScript", "const f = (a) => {\n  g(a); // <-\n};\n", "f");
+        check_name("JavaScript", "export const f = function () {\n  g(); // <-\n};\n", "f");
+        check_name("Go", "package a\n\nfunc (a A) F() {\n\tg() // <-\n}\n", "A.F");
+        check_name("C", "static int f(void)\n{\n  g(); // <-\n}\n", "f");
+        check_name("Cpp", "namespace n {\nvoid A::f() {\n  g(); // <-\n}\n}\n", "n.A::f");
+        check_name("Java", "class A {\n  void f() {\n    g(); // <-\n  }\n}\n", "A.f");
+        check_name("Kotlin", "class A {\n  fun f() {\n    g() // <-\n  }\n}\n", "class A {.fun f() {");
+        check_name("CSharp", "class A {\n  int F() {\n    G(); // <-\n  }\n}\n", "A.F");
+        check_name("Php", "<?php\nclass A {\n  function f() {\n    g(); // <-\n  }\n}\n", "A.f");
+        check_name("Ruby", "module M\n  class A\n    def f\n      g # <-\n    end\n  end\nend\n", "M.A.f");
+        check_name("Bash", "f() {\n  g # <-\n}\n", "f");
+        check_name("Hcl", "resource \"a\" \"b\" {\n  c = 1 # <-\n}\n", "resource \"a\" \"b\" {");
+        let long = format!("def f():\n{}    h()  # <-\n", "    g()\n".repeat(20));
+        check_name("Python", &long, "f");
     }
 
     #[test]

@@ -163,6 +163,7 @@ fn as_compared<'a>((file, remark): &'a (FilePath, &'a Remark)) -> ComparedFindin
         evidence: remark.evidence.as_deref().unwrap_or_default(),
         reason: &remark.description,
         scope: None,
+        is_answered: false,
     }
 }
 

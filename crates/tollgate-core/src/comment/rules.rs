@@ -250,6 +250,10 @@ impl<'t, 'a> Rules<'t, 'a> {
             VerdictUpdate::BlockersRemain(0),
             VerdictUpdate::StillReady,
         ];
+        if line.label == verdict::BLOCKERS_DISMISSED {
+            let has_blocker = severities("Dismissed Findings").iter().any(|severity| severity.blocks());
+            return self.dismissed(section, &line, (has_blocker, expected));
+        }
         if [verdict::PARTLY_REVIEWED, verdict::GATE_CLOSED].contains(&line.label) {
             return self.reserved(section, &line, expected);
         }
@@ -264,6 +268,25 @@ impl<'t, 'a> Rules<'t, 'a> {
         }
         if said.as_str() != expected.as_str() {
             let message = format!("the findings listed make this `{}`, not `{}`", expected.label(), said.label());
+            self.report("verdict-mismatch", Some(section), line.start, message);
+        }
+    }
+
+    /// Checks the label of a head whose blockers were dismissed.
+    fn dismissed(
+        &mut self,
+        section: &'t Section,
+        line: &VerdictLine<'_>,
+        (has_blocker, expected): (bool, VerdictUpdate),
+    ) {
+        if line.emoji != "green_circle" {
+            let message = format!("`{}` is marked with `:green_circle:`", line.label);
+            self.report("verdict-label", Some(section), line.start, message);
+        } else if !has_blocker {
+            let message = format!("no dismissed blocker is listed, so this is not `{}`", line.label);
+            self.report("verdict-mismatch", Some(section), line.start, message);
+        } else if expected != VerdictUpdate::StillReady {
+            let message = format!("the findings listed make this `{}`, not `{}`", expected.label(), line.label);
             self.report("verdict-mismatch", Some(section), line.start, message);
         }
     }

@@ -31,6 +31,7 @@ pub(super) fn template(kind: Kind) -> &'static [(&'static str, Need)] {
             ("What Changed", Need::Required),
             ("New Findings", Need::Delta),
             ("Resolved Findings", Need::Delta),
+            ("Dismissed Findings", Need::Delta),
             ("Still Open", Need::Delta),
             ("Verdict Update", Need::Required),
         ],

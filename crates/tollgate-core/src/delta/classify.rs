@@ -10,7 +10,7 @@ use crate::delta::identity::{ComparedFinding, FindingPairs, is_distinctive};
 use crate::delta::line_map::{LineMap, Mapped};
 use crate::finding::{LineRange, Location, Severity};
 use crate::path::FilePath;
-use crate::verdict::{self, VerdictUpdate};
+use crate::verdict::{self, MildFindings, VerdictUpdate};
 
 /// The classes of the findings of two reviews.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -113,11 +113,32 @@ impl Delta {
     pub fn verdict_update(&self, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> VerdictUpdate {
         let new = self.new.iter().map(|&index| current[index].severity);
         let resolved = self.resolved.iter().map(|&index| prior[index].severity);
-        let still_open = self.still_open.iter().map(|open| {
-            let now = open.current.map(|index| current[index].severity);
-            now.max(Some(prior[open.prior].severity)).unwrap_or(prior[open.prior].severity)
-        });
-        verdict::update(new, resolved, still_open)
+        verdict::update(new, resolved, self.open_severities(prior, current))
+    }
+
+    /// The explanation of the verdict update, in the words of a re-review.
+    #[must_use]
+    pub fn explanation(&self, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> String {
+        let new = self.new.iter().map(|&index| current[index].severity);
+        let all: Vec<Severity> = new.chain(self.open_severities(prior, current)).collect();
+        let counted = |severity: &&Severity| !severity.blocks() && **severity != Severity::Praise;
+        let is_new = |&index: &usize| current[index].severity != Severity::Praise;
+        self.verdict_update(prior, current).explained(MildFindings {
+            n_mild: all.iter().filter(counted).count(),
+            has_medium: all.contains(&Severity::Medium),
+            has_new: self.new.iter().any(is_new),
+        })
+    }
+
+    fn open_severities<'a>(
+        &'a self,
+        prior: &'a [ComparedFinding<'_>],
+        current: &'a [ComparedFinding<'_>],
+    ) -> impl Iterator<Item = Severity> + 'a {
+        self.still_open.iter().map(|open| {
+            let (then, now) = (prior[open.prior].severity, open.current.map(|index| current[index].severity));
+            now.map_or(then, |now| now.max(then))
+        })
     }
 }
 

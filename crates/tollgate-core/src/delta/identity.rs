@@ -5,11 +5,13 @@
 //!
 //! 1. the same title in the same file, where the quoted code or the location agrees too, or neither side quotes any;
 //! 2. the same quoted code in the same file, of the same rule or category, whatever the words;
-//! 3. overlapping lines, of the same rule, or of the same category with related words, or of another with similar words.
+//! 3. overlapping lines, of the same rule, or of the same category with related words (with any words where neither
+//!    quotes code), or of another with similar words.
 //!
 //! File and title alone never match two findings whose code differs: all findings of a rule share them. Similar words
 //! alone never match either, and about the same code a different number, name or negation is another finding, so that a
-//! new blocker cannot pass as an old one. Renamed files and moved lines are followed: code that is gone from its old
+//! new blocker cannot pass as an old one. Where a reviewer called a prior finding open or fixed, that is its answer: what it
+//! reports besides is another finding, unless it is worded alike. Renamed files and moved lines are followed: code that is gone from its old
 //! location and quoted elsewhere has moved, while a copy of code that still stands is another finding.
 //!
 //! The result does not depend on the order of the findings. The work is near n log n: everything is sorted or looked up,
@@ -26,8 +28,8 @@ use crate::finding::{Category, Finding, LineRange, Location, Severity, Side};
 use crate::fingerprint::{InFile, normalise};
 use crate::path::FilePath;
 
-pub(crate) use agree::are_worded_alike;
 use agree::{SharedCode, is_edited_form};
+pub(crate) use agree::{are_worded_alike, is_same_quote};
 
 /// The extension field with the function that encloses a finding of a rule.
 pub const SCOPE: &str = "x_scope";
@@ -57,6 +59,9 @@ pub struct ComparedFinding<'a> {
     pub reason: &'a str,
     /// The enclosing function; `None` when it is unknown.
     pub scope: Option<&'a str>,
+    /// True for a prior finding that a reviewer gave an answer about: what else is reported about its code is another
+    /// finding, unless it is worded alike.
+    pub is_answered: bool,
 }
 
 impl<'a> From<&'a Finding> for ComparedFinding<'a> {
@@ -73,6 +78,7 @@ impl<'a> From<&'a Finding> for ComparedFinding<'a> {
             evidence: &finding.evidence,
             reason: finding.reason.as_deref().unwrap_or_default(),
             scope: finding.extra.get(SCOPE).and_then(serde_json::Value::as_str),
+            is_answered: false,
         }
     }
 }
@@ -126,7 +132,7 @@ enum Place {
     Gone,
 }
 
-/// A finding at untouched lines is the same as one that quotes its code within this distance.
+/// A finding whose lines changed is the same as one that quotes its code within this distance.
 const NEAR: u32 = 3;
 /// More lines than these do not locate an edited line.
 const MAX_REPLACED: u32 = 30;
@@ -217,7 +223,8 @@ impl<'a> Unmatched<'a> {
     fn can_be_one_occurrence(&self, i: usize, j: usize) -> bool {
         let (prior, current) = (&self.prior[i], &self.current[j]);
         match (self.places[i], current.lines) {
-            (Place::Untouched(here), Some(there)) => here.distance(there) <= NEAR,
+            // Equal code beside code that still stands is a copy of it.
+            (Place::Untouched(here), Some(there)) => here.overlaps(there),
             (place, there) => place.overlaps(there) || !are_in_different_functions(prior, current),
         }
     }

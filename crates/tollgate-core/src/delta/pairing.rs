@@ -55,7 +55,14 @@ pub(super) fn pair<'a>(old: &'a Snapshot, new: &'a Snapshot) -> Vec<Pair<'a>> {
     for file in &old.files {
         let same = path(file).and_then(|path| by_path.get(path)).filter(|index| taken.insert(**index));
         match same {
-            Some(&index) => pairs.push(Pair { old: file, new: &new.files[index], new_index: index }),
+            Some(&index) => {
+                let found = &new.files[index];
+                pairs.push(Pair { old: file, new: found, new_index: index });
+                // A file that is deleted now may be another one: renamed since, it is deleted and added for the base.
+                if file.new_path.is_some() && found.new_path.is_none() {
+                    lost.push(file);
+                }
+            }
             None => lost.push(file),
         }
     }

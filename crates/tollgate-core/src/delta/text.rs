@@ -44,7 +44,7 @@ pub fn write(delta: &Delta, prior: &[ComparedFinding<'_>], current: &[ComparedFi
         out.push_str("\nThere are no prior findings to compare with.\n");
     } else {
         let update = delta.verdict_update(prior, current);
-        let _ = writeln!(out, "\n{}: {}", update.label(), update.explanation());
+        let _ = writeln!(out, "\n{}: {}", update.label(), delta.explanation(prior, current));
     }
     out
 }

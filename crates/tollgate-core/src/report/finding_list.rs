@@ -57,6 +57,7 @@ impl ListedFinding {
             evidence: &self.evidence,
             reason: &self.reason,
             scope: None,
+            is_answered: false,
         }
     }
 }

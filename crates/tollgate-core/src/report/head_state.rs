@@ -19,7 +19,9 @@ use crate::gate::{self, FailOn, Gate};
 use crate::markdown::escape::{literal, shown};
 use crate::report::summary::phrases::{in_words, plural};
 use crate::review::Review;
-use crate::verdict::{self, Colour, CommentVerdict, GATE_CLOSED, PARTLY_REVIEWED, VerdictUpdate};
+use crate::verdict::{
+    self, BLOCKERS_DISMISSED, Colour, CommentVerdict, GATE_CLOSED, MildFindings, PARTLY_REVIEWED, VerdictUpdate,
+};
 
 /// The extension field of a review with the delta to the last one.
 pub const SINCE_LAST: &str = "x_since_last";
@@ -73,8 +75,10 @@ impl LabelCounts {
 pub struct BlockerDelta {
     /// New blockers.
     pub n_new: usize,
-    /// Blockers of the last review that are resolved or dismissed.
+    /// Blockers of the last review that are resolved.
     pub n_resolved: usize,
+    /// Blockers of the last review that are suppressed now.
+    pub n_dismissed: usize,
     /// Blockers of the last review that are still open.
     pub n_open: usize,
     /// True when there are new findings of any severity.
@@ -94,9 +98,27 @@ impl BlockerDelta {
         Self {
             n_new: new.blocking(),
             n_resolved: blocking(LabelCounts::of(resolved)),
+            n_dismissed: 0,
             n_open: blocking(LabelCounts::of(still_open)),
             has_new: new.total() > 0,
         }
+    }
+
+    /// The delta with these findings of the last review suppressed now.
+    #[must_use]
+    pub fn dismissing(self, dismissed: impl IntoIterator<Item = Severity>) -> Self {
+        Self { n_dismissed: LabelCounts::of(dismissed).blocking(), ..self }
+    }
+
+    /// The name of the verdict update in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        if self.is_dismissed() { verdict::BLOCKERS_DISMISSED_NAME } else { self.update().as_str() }
+    }
+
+    /// True when no blocker is left because some were dismissed, and none was resolved.
+    fn is_dismissed(self) -> bool {
+        self.update() == VerdictUpdate::StillReady && self.n_dismissed > 0
     }
 
     /// The delta that a review carries in [`SINCE_LAST`]; `None` when the last review had no findings.
@@ -111,10 +133,13 @@ impl BlockerDelta {
         };
         let by_value =
             |name: &str| list(name).iter().filter_map(|finding| Severity::parse_exact(finding["severity"].as_str()?));
-        let gone: Vec<Severity> = by_value("resolved").chain(by_value("dismissed")).collect();
-        let had_findings =
-            !gone.is_empty() || !list("still_open").is_empty() || since["withheld"].as_u64().is_some_and(|n| n > 0);
-        had_findings.then(|| Self::of(by_id("new"), gone, by_id("still_open")))
+        let has = |name: &str| !list(name).is_empty();
+        let had_findings = has("resolved")
+            || has("dismissed")
+            || has("still_open")
+            || since["withheld"].as_u64().is_some_and(|n| n > 0);
+        let delta = || Self::of(by_id("new"), by_value("resolved"), by_id("still_open"));
+        had_findings.then(|| delta().dismissing(by_value("dismissed")))
     }
 
     fn update(self) -> VerdictUpdate {
@@ -290,20 +315,18 @@ impl Facts {
                 let said = if delta.has_new { "no new blocking issues" } else { "no new issues" };
                 (Colour::Yellow, PARTLY_REVIEWED, format!("{said} so far; {why}, so this is not an approval"))
             }
-            (VerdictUpdate::BlockersResolved, None) if self.has_medium() => {
-                (update.colour(), update.label(), self.remain())
+            (VerdictUpdate::StillReady, None) if delta.is_dismissed() => {
+                let said = VerdictUpdate::BlockersResolved.explained(self.mild_findings(delta));
+                (Colour::Green, BLOCKERS_DISMISSED, said)
             }
-            (VerdictUpdate::BlockersResolved, None) => (update.colour(), update.label(), update.explanation()),
-            (VerdictUpdate::StillReady, None) => {
-                let said = if delta.has_new { "No new blocking issues".to_owned() } else { update.explanation() };
-                let said = if self.has_medium() { format!("{said}; {}", self.remain()) } else { said };
-                (update.colour(), update.label(), said)
+            (VerdictUpdate::BlockersResolved | VerdictUpdate::StillReady, None) => {
+                (update.colour(), update.label(), update.explained(self.mild_findings(delta)))
             }
         }
     }
 
-    fn remain(&self) -> String {
-        format!("{} non-blocking finding(s) remain", self.n_mild())
+    fn mild_findings(&self, delta: BlockerDelta) -> MildFindings {
+        MildFindings { n_mild: self.n_mild(), has_medium: self.has_medium(), has_new: delta.has_new }
     }
 }
 

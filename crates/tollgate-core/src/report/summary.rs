@@ -124,8 +124,8 @@ impl Since<'_> {
             indices.iter().filter_map(|&index| Some(review.findings.get(index)?.severity)).collect()
         };
         let dismissed = self.dismissed.iter().map(|held| held.finding.severity);
-        let gone = self.resolved.iter().map(|finding| finding.severity).chain(dismissed);
-        BlockerDelta::of(of(self.new), gone, of(self.still_open))
+        let resolved = self.resolved.iter().map(|finding| finding.severity);
+        BlockerDelta::of(of(self.new), resolved, of(self.still_open)).dismissing(dismissed)
     }
 }
 

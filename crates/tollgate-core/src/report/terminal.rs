@@ -123,9 +123,10 @@ pub fn render(review: &Review, files: &[FileDiff], gate: Gate, since: Option<&Si
 
 /// The delta to the last review, in one line.
 fn since_line(out: &mut String, since: &Since<'_>, look: &Look) {
-    let n_gone = since.resolved.len() + since.dismissed.len();
-    let counts = [(since.new.len(), "new"), (n_gone, "resolved"), (since.still_open.len(), "still open")];
-    let counts: Vec<String> = counts.iter().map(|(n, words)| format!("{n} {words}")).collect();
+    let (n_resolved, n_dismissed) = (since.resolved.len(), since.dismissed.len());
+    let counts = [(since.new.len(), "new"), (n_resolved, "resolved"), (since.still_open.len(), "still open")];
+    let dismissed = (n_dismissed > 0).then_some((n_dismissed, "dismissed"));
+    let counts: Vec<String> = counts.into_iter().chain(dismissed).map(|(n, words)| format!("{n} {words}")).collect();
     let held = if since.held_back > 0 { format!(", {} held back", since.held_back) } else { String::new() };
     let head = since.head.short();
     let line = format!("Since the review of {head}: {}{held}", counts.join(", "));

@@ -20,8 +20,8 @@ use tollgate_rules::text::mask::KnownSecrets;
 use super::models::{self, ModelResults};
 use super::observe::Observed;
 use super::plan::Planned;
-use super::prior::Inspected;
-use super::{ReviewRequest, SinceLast};
+use super::prior::{Inspected, MappedPrior};
+use super::{ReviewRequest, SinceLast, scopes};
 use crate::config::Settings;
 use crate::redaction::publishable;
 use crate::reviewer::imported;
@@ -67,6 +67,7 @@ pub(super) fn accept(request: &mut ReviewRequest<'_>, planned: &Planned, observe
     let secrets = KnownSecrets::of(if is_quoting { &change.files } else { &[] });
     let masked = |finding: Finding| masked(finding, &secrets);
     let mut findings: Vec<Finding> = reported.into_iter().map(masked).map(without_key).collect();
+    scopes::name_functions(request, change, &mut findings);
     for held in &mut withheld {
         held.finding = masked(held.finding.clone());
     }
@@ -75,6 +76,8 @@ pub(super) fn accept(request: &mut ReviewRequest<'_>, planned: &Planned, observe
         is_chosen || prior.is_some_and(|prior| prior.asked(name))
     };
     if let Some(prior) = prior {
+        inspected.answered = MappedPrior::answered(&models.prior);
+        inspected.answered.extend(prior.dismissed(&planned.dismissals));
         inspected.settled = prior.settle(request, change, &inspected, (&models.prior, &is_model));
         if context.is_gate() {
             withheld.extend(prior.carried_without_file(change, &models.prior, &withheld));
@@ -91,7 +94,10 @@ pub(super) fn accept(request: &mut ReviewRequest<'_>, planned: &Planned, observe
     };
     let mut accepted = filter.apply(findings, withheld, change, &planned.dismissals);
     let late = if context.is_gate() { LateFindings::AllButGrave } else { LateFindings::Mild };
-    let since = prior.map(|prior| prior.compare(&mut accepted.kept, &mut accepted.withheld, (late, &is_model)));
+    let compare = |prior: &MappedPrior| {
+        prior.compare(&mut accepted.kept, &mut accepted.withheld, &inspected.answered, (late, &is_model))
+    };
+    let since = prior.map(compare);
     number(&mut accepted);
     notes.extend(accepted.notes);
     Accepted { findings: accepted.kept, withheld: accepted.withheld, coverage, since, compliance, models, notes }
@@ -128,9 +134,12 @@ impl Filter<'_> {
         let mut ignores: Vec<_> = with_code.flat_map(suppress::ignores).collect();
         ignores.retain(|ignore| self.own_marks || !ignore.added);
         let weighed = findings.into_iter().map(|finding| Finding { severity: self.policy.weigh(&finding), ..finding });
-        let merged = merge::merge(weighed.collect());
+        let dismissed = suppress::dismiss(weighed.collect(), dismissals);
+        let merged = merge::merge(dismissed.kept);
         let (merged, outvoted) = merge::consensus(merged, self.settings.consensus, self.is_model);
-        let mut accepted = suppress::apply(merged, &ignores, &self.settings.suppressions, dismissals, &is_known);
+        let mut accepted = suppress::apply(merged, &ignores, &self.settings.suppressions, &is_known);
+        accepted.withheld.extend(dismissed.withheld);
+        accepted.notes.extend(dismissed.notes);
         accepted.withheld.extend(outvoted);
         accepted.withheld.extend(withheld);
         for finding in std::mem::take(&mut accepted.kept) {

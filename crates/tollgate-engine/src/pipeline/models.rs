@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use tollgate_core::answer::Claim;
+use tollgate_core::answer::{Claim, PriorState};
 use tollgate_core::board::Criterion;
 use tollgate_core::change::Change;
 use tollgate_core::coverage::{Coverage, HunkStatus};
@@ -26,7 +26,7 @@ use tollgate_core::review::{Doubt, WithheldFinding};
 use tollgate_core::verify::{self, CriteriaAnswers};
 
 use super::ReviewProgress;
-use super::prior::{MappedPrior, PriorKey};
+use super::prior::MappedPrior;
 use crate::config::Settings;
 use crate::failure::{self, Failure};
 use crate::forge::local::Local;
@@ -339,7 +339,7 @@ impl PreparedModels {
         }
         let done = call_all(context, change, team, &jobs, (&redactor, shared.prior.len()));
         let sent = SentChange { files: &files, known: &known };
-        collect(&mut results, sent, plans, &jobs, done, (&names, &shared.prior_keys));
+        collect(&mut results, sent, plans, &jobs, done, (&names, &shared));
         fixes::check(context, change, &files, &mut results.findings);
         results
     }
@@ -459,7 +459,7 @@ fn collect(
     plans: &[PlannedCalls],
     jobs: &[CallJob],
     done: Vec<CallResult>,
-    (names, prior): (&[String], &[PriorKey]),
+    (names, asking): (&[String], &PromptContext),
 ) {
     let mut runs: Vec<ReviewerRun> = names.iter().map(|name| ReviewerRun::new(name)).collect();
     let mut said: BTreeMap<(usize, u32), PassClaims> = BTreeMap::new();
@@ -476,9 +476,16 @@ fn collect(
                 notes.entry(job.member).or_default().extend(answered.notes);
                 statements.add(name, (job.member, job.pass), &answered.answer);
                 let asked = &plans[job.member].prompt.asked[job.call];
-                results.prior.extend(statements::about_prior(name, &answered.answer, asked, prior));
+                let about = statements::about_prior(name, &answered.answer, asked, &asking.prior_keys);
+                let is_open = |index: &&usize| {
+                    let key = asking.prior_keys.get(**index);
+                    about.iter().any(|said| Some(&said.about) == key && said.state == PriorState::Open)
+                };
+                let open = asked.iter().filter(is_open).filter_map(|index| asking.prior.get(*index));
+                let open = open.map(|prior| prior.finding.severity).max();
+                results.prior.extend(about);
                 let remarks = said.entry((job.member, job.pass)).or_default();
-                remarks.answers.push(AnswerInDoubt::of(&answered.answer));
+                remarks.answers.push(AnswerInDoubt::of(&answered.answer, open));
                 remarks.claims.extend(answered.answer.claims);
                 remarks.hunks.extend(&hunks);
                 add_around(&mut remarks.around, plan, job.call);
@@ -508,7 +515,7 @@ fn collect(
         results.notes.extend(cap_notes(&names[member], notes));
     }
     for ((member, pass), remarks) in said {
-        remarks.verify(results, change, &names[member], pass);
+        remarks.verify(results, change, (&names[member], pass), asking.floor);
     }
     // A hunk can be in several calls; it counts as reviewed when all of them were answered.
     for (member, (file, hunk)) in seen.into_iter().filter(|(_, hunk)| !results.missed.contains_key(hunk)) {
@@ -544,7 +551,13 @@ struct PassClaims {
 }
 
 impl PassClaims {
-    fn verify(mut self, results: &mut ModelResults, change: SentChange<'_>, reviewer: &str, pass: u32) {
+    fn verify(
+        mut self,
+        results: &mut ModelResults,
+        change: SentChange<'_>,
+        (reviewer, pass): (&str, u32),
+        floor: Severity,
+    ) {
         for lines in self.around.values_mut() {
             lines.sort();
             lines.dedup();
@@ -563,7 +576,7 @@ impl PassClaims {
         let mut rest = claims.as_slice();
         for answer in self.answers {
             let (own, others) = rest.split_at(answer.n_claims().min(rest.len()));
-            results.doubts.extend(answer.doubts(reviewer, own));
+            results.doubts.extend(answer.doubts(reviewer, own, floor));
             rest = others;
         }
         let passed = |mut finding: Finding| {

@@ -211,15 +211,15 @@ fn read_dismissals(
 }
 
 /// The dismissal with the findings of the prior review that it covers. Without one there, or when their lines changed, it
-/// covers every finding with its title and evidence.
+/// covers the findings with its title and evidence in its function.
 fn at_its_occurrences(dismissal: Dismissal, prior: &MappedPrior) -> Dismissal {
     let here = |findings: &mut dyn Iterator<Item = &Finding>| -> Vec<Occurrence> {
         let covered = findings.filter(|finding| dismissal.covers(finding));
         let occurrences = covered.filter_map(|finding| prior.occurrence(finding));
-        occurrences.filter(|occurrence| occurrence.location.file == dismissal.file).collect()
+        occurrences.filter(|occurrence| occurrence.0.location.file == dismissal.file).collect()
     };
     // Where the prior review suppressed findings by it, an equal finding that counted then is another one.
-    let suppressed = here(&mut prior.suppressed());
+    let suppressed = here(&mut prior.dismissed_by(&dismissal));
     let occurrences = if suppressed.is_empty() { here(&mut prior.found()) } else { suppressed };
     dismissal.of(occurrences)
 }

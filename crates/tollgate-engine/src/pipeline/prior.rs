@@ -18,12 +18,12 @@ use tollgate_core::delta::unseen::{self, UnseenLines};
 use tollgate_core::finding::{Finding, LineRange, Location, Side};
 use tollgate_core::path::FilePath;
 use tollgate_core::pull::finding_key::FindingKey;
+use tollgate_core::report::head_state::BlockerDelta;
 use tollgate_core::report::json;
 use tollgate_core::report::summary::Since;
 use tollgate_core::review::{Review, Suppressor, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
-use tollgate_core::suppress::Occurrence;
-use tollgate_core::verdict;
+use tollgate_core::suppress::{Dismissal, Occurrence};
 use tollgate_rules::catalog::{self, RuleKind};
 use tollgate_rules::change::is_per_line;
 use tollgate_rules::hit::REVIEWER;
@@ -93,13 +93,10 @@ impl SinceLast {
             indices.iter().filter_map(|&index| review.findings.get(index)).collect()
         };
         let (new, still_open) = (of(&self.new), of(&self.still_open));
-        let gone = self.resolved.iter().chain(self.dismissed.iter().map(|held| &held.finding));
         let severity = |finding: &&Finding| finding.severity;
-        let update = verdict::update(
-            new.iter().map(severity),
-            gone.map(|finding| finding.severity),
-            still_open.iter().map(severity),
-        );
+        let of_resolved = self.resolved.iter().map(|finding| finding.severity);
+        let delta = BlockerDelta::of(new.iter().map(severity), of_resolved, still_open.iter().map(severity));
+        let delta = delta.dismissing(self.dismissed.iter().map(|held| held.finding.severity));
         let ids = |findings: &[&Finding]| findings.iter().map(|finding| finding.id.to_string()).collect::<Vec<_>>();
         let value = |finding: &Finding| json::finding_value(finding, json::Form::Short);
         let resolved = self.resolved.iter().map(value);
@@ -112,7 +109,7 @@ impl SinceLast {
             "dismissed": dismissed.collect::<Vec<_>>(),
             "withheld": self.n_withheld,
             "held_back": self.n_held_back,
-            "verdict_update": update.as_str(),
+            "verdict_update": delta.name(),
         })
     }
 
@@ -149,6 +146,8 @@ pub(super) struct Inspected {
     pub(super) models: HashMap<String, Vec<Location>>,
     /// What became of findings of models, by their indices in the prior review, if they are not reported again.
     pub(super) settled: HashMap<usize, Settled>,
+    /// The prior findings that a reviewer called open or fixed, by their indices.
+    pub(super) answered: HashSet<usize>,
     /// The files that were not fetched, since the prior review has seen them.
     pub(super) unread: HashSet<FilePath>,
 }
@@ -157,7 +156,8 @@ impl Inspected {
     pub(super) fn new(imported: &[Finding], only_fresh: bool, coverage: &Coverage, change: &Change) -> Self {
         let imported = imported.iter().filter_map(|finding| finding.origin.reviewer.clone()).collect();
         let (coverage, models, settled) = (coverage.clone(), HashMap::new(), HashMap::new());
-        Self { only_fresh, coverage, imported, models, settled, unread: known_paths(change) }
+        let (answered, unread) = (HashSet::new(), known_paths(change));
+        Self { only_fresh, coverage, imported, models, settled, answered, unread }
     }
 }
 
@@ -294,7 +294,7 @@ impl MappedPrior {
     pub(super) fn carried(&self, found: &mut [Finding], inspected: &Inspected) -> Vec<Finding> {
         let is_reviewed = |claim: &ComparedFinding<'_>, mapped: &Mapped| self.is_reviewed(claim, mapped, inspected);
         let prior = &self.carryable();
-        let (then, now) = (compared(prior), compared(&*found));
+        let (then, now) = (with_answers(prior, &inspected.answered), compared(&*found));
         let joined = match_findings(&then, &now, &self.map);
         let settled = classify(&then, now.len(), &joined, &self.map, ReviewedScope::at(&is_reviewed));
         let is_untouched =
@@ -324,7 +324,7 @@ impl MappedPrior {
     /// A finding of the prior review at its current lines, if they are untouched.
     pub(super) fn occurrence(&self, finding: &Finding) -> Option<Occurrence> {
         let Mapped::At(location) = self.map.locate(&finding.location) else { return None };
-        Some(Occurrence { location, category: finding.category, severity: finding.severity })
+        Some(Occurrence(moved(finding, Some(location))))
     }
 
     /// The findings of the prior review, counted or suppressed.
@@ -333,9 +333,24 @@ impl MappedPrior {
     }
 
     /// The suppressed findings of the prior review.
-    pub(super) fn suppressed(&self) -> impl Iterator<Item = &Finding> {
+    fn suppressed(&self) -> impl Iterator<Item = &Finding> {
         let suppressed = self.review.withheld.iter().filter(|held| matches!(held.why, Withheld::Suppressed { .. }));
         suppressed.map(|held| &held.finding)
+    }
+
+    /// The findings that are carried over and dismissed, by their indices: a person gave the answer about them.
+    pub(super) fn dismissed(&self, dismissals: &[Dismissal]) -> Vec<usize> {
+        let is_dismissed =
+            |finding: &Finding| dismissals.iter().any(|one| one.file == finding.location.file && one.covers(finding));
+        let findings = self.carryable();
+        (0..findings.len()).filter(|&index| is_dismissed(&findings[index])).collect()
+    }
+
+    /// The findings of the prior review that this dismissal suppressed.
+    pub(super) fn dismissed_by(&self, dismissal: &Dismissal) -> impl Iterator<Item = &Finding> {
+        let by = dismissal.suppressor();
+        let is_by = move |why: &Withheld| matches!(why, Withheld::Suppressed { kind, .. } if *kind == by);
+        self.review.withheld.iter().filter(move |held| is_by(&held.why)).map(|held| &held.finding)
     }
 
     /// The findings that are carried over: those that counted, then those that a dismissal or the consensus withheld.
@@ -386,10 +401,11 @@ impl MappedPrior {
         &self,
         kept: &mut Vec<Finding>,
         withheld: &mut Vec<WithheldFinding>,
+        answered: &HashSet<usize>,
         (late, is_model): (LateFindings, &dyn Fn(&str) -> bool),
     ) -> SinceLast {
         let prior = &self.review.findings;
-        let then = compared(prior);
+        let then = with_answers(prior, answered);
         let held = self.held_back(&then, kept, withheld, (late, is_model));
         let n_held_back = held.len();
         for (index, why) in held.into_iter().rev() {
@@ -500,6 +516,12 @@ fn keep_blocking(prior: &Finding, found: &mut Finding) {
 
 fn compared<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<ComparedFinding<'a>> {
     findings.into_iter().map(ComparedFinding::from).collect()
+}
+
+/// The prior findings as they are compared, with those that a reviewer gave an answer about.
+fn with_answers<'a>(findings: &'a [Finding], answered: &HashSet<usize>) -> Vec<ComparedFinding<'a>> {
+    let claims = compared(findings).into_iter().enumerate();
+    claims.map(|(index, claim)| ComparedFinding { is_answered: answered.contains(&index), ..claim }).collect()
 }
 
 fn moved(finding: &Finding, at: Option<Location>) -> Finding {

@@ -36,7 +36,7 @@ mod user;
 pub use user::FOLDER as RULES_FOLDER;
 
 pub use child::child_main;
-pub use outline::{Outlined, enclose, parse_errors};
+pub use outline::{Outlined, enclose, functions, parse_errors};
 pub use parent::SCAN_ARGUMENT;
 
 /// The most hits that are kept per file.

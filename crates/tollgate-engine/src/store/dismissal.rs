@@ -3,6 +3,7 @@
 //! A dismissal is made by a person and holds for its subject, or without one for the whole repository. A proposal has no
 //! effect: reviews do not read it. A person confirms it, which makes it a dismissal, or rejects it.
 
+use tollgate_core::finding::Severity;
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::suppress::{self, Dismissal};
 
@@ -13,10 +14,10 @@ use crate::party::Party;
 use crate::store::sql::{self, Connection, Error, Row, params};
 use crate::timestamp::iso;
 
-const SELECT: &str = "SELECT file, title, evidence, reason, who, made_ms, subject, proposed_by FROM dismissal \
-                      WHERE repository = ?1 AND withdrawn_ms IS NULL ORDER BY id";
-const SELECT_PROPOSED: &str = "SELECT file, title, evidence, reason, who, made_ms, subject, NULL FROM proposal \
-                               WHERE repository = ?1 AND settled_ms IS NULL ORDER BY id";
+const SELECT: &str = "SELECT file, title, evidence, reason, who, made_ms, subject, proposed_by, scope, severity \
+                      FROM dismissal WHERE repository = ?1 AND withdrawn_ms IS NULL ORDER BY id";
+const SELECT_PROPOSED: &str = "SELECT file, title, evidence, reason, who, made_ms, subject, NULL, scope, severity \
+                               FROM proposal WHERE repository = ?1 AND settled_ms IS NULL ORDER BY id";
 
 /// A dismissal to be stored, or only to be proposed when an agent asks for it.
 #[derive(Debug, Clone)]
@@ -170,9 +171,11 @@ pub(super) fn insert(connection: &Connection, new: &NewDismissal, now: u64) -> s
         proposed_by = confirm(connection, new, who, now)?;
         // A repeated dismissal replaces the reason.
         let sql = "UPDATE dismissal SET withdrawn_ms = ?4 WHERE repository = ?1 AND fingerprint = ?2 AND evidence = ?3 \
-                   AND withdrawn_ms IS NULL AND (subject IS NULL OR subject = ?5)";
+                   AND withdrawn_ms IS NULL AND (subject IS NULL OR subject = ?5) \
+                   AND (scope IS NULL OR CAST(?6 AS TEXT) IS NULL OR scope = ?6)";
         let (print, evidence) = (new.dismissal.fingerprint.to_string(), new.dismissal.evidence.as_str());
-        connection.execute(sql, params![new.subject.repository, print, evidence, number(now), new.subject.name])?;
+        let (repository, name, scope) = (&new.subject.repository, &new.subject.name, new.dismissal.scope.as_deref());
+        connection.execute(sql, params![repository, print, evidence, number(now), name, scope])?;
         put(connection, "dismissal", new, (subject.as_deref(), proposed_by.as_deref()), now)?;
     }
     let (dismissal, who) = (new.dismissal.clone(), Some(who.to_owned()));
@@ -183,7 +186,8 @@ pub(super) fn insert(connection: &Connection, new: &NewDismissal, now: u64) -> s
 fn pending(connection: &Connection, new: &NewDismissal, subject: Option<&str>) -> sql::Result<Option<DismissalRow>> {
     let is_same = |row: &DismissalRow| {
         let (known, new) = (&row.dismissal, &new.dismissal);
-        known.fingerprint == new.fingerprint && known.evidence == new.evidence && row.subject.as_deref() == subject
+        let is_finding = known.fingerprint == new.fingerprint && known.evidence == new.evidence;
+        is_finding && known.scope == new.scope && row.subject.as_deref() == subject
     };
     Ok(proposed(connection, &new.subject.repository)?.into_iter().find(is_same))
 }
@@ -195,15 +199,18 @@ fn put(
     (subject, proposed_by): (Option<&str>, Option<&str>),
     now: u64,
 ) -> sql::Result<()> {
-    let Dismissal { fingerprint, file, evidence, reason, .. } = &new.dismissal;
+    let Dismissal { fingerprint, file, evidence, reason, scope, severity, .. } = &new.dismissal;
+    let (scope, severity) = (scope.as_deref(), severity.map(Severity::as_str));
     let (print, title, who) = (fingerprint.to_string(), new.dismissal.title().as_str(), new.party.name());
     let (repository, file, now) = (&new.subject.repository, file.as_str(), number(now));
-    let mut columns = "repository, fingerprint, file, title, evidence, reason, made_ms, who, subject".to_owned();
-    let mut places = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9".to_owned();
-    let mut values = params![repository, print, file, title, evidence, reason, now, who, subject].to_vec();
+    let columns = "repository, fingerprint, file, title, evidence, reason, made_ms, who, subject, scope, severity";
+    let mut columns = columns.to_owned();
+    let mut places = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11".to_owned();
+    let mut values =
+        params![repository, print, file, title, evidence, reason, now, who, subject, scope, severity].to_vec();
     if proposed_by.is_some() {
         columns.push_str(", proposed_by");
-        places.push_str(", ?10");
+        places.push_str(", ?12");
         values.push(&proposed_by);
     }
     connection.execute(&format!("INSERT INTO {table} ({columns}) VALUES ({places})"), values.as_slice())?;
@@ -213,16 +220,18 @@ fn put(
 /// Settles the pending proposal of the same finding as confirmed; the agent that made it.
 fn confirm(connection: &Connection, new: &NewDismissal, who: &str, now: u64) -> sql::Result<Option<String>> {
     let same = "repository = ?1 AND fingerprint = ?2 AND evidence = ?3 AND settled_ms IS NULL \
-                AND (subject IS NULL OR subject = ?4)";
+                AND (subject IS NULL OR subject = ?4) \
+                AND (scope IS NULL OR CAST(?5 AS TEXT) IS NULL OR scope = ?5)";
     let (print, evidence) = (new.dismissal.fingerprint.to_string(), new.dismissal.evidence.as_str());
     let (repository, subject) = (new.subject.repository.as_str(), new.subject.name.as_str());
+    let scope = new.dismissal.scope.as_deref();
     let sql = format!("SELECT who FROM proposal WHERE {same} ORDER BY id");
     let mut statement = connection.prepare(&sql)?;
-    let found = statement.query_map(params![repository, print, evidence, subject], |row| row.get(0))?;
+    let found = statement.query_map(params![repository, print, evidence, subject, scope], |row| row.get(0))?;
     let by = found.collect::<sql::Result<Vec<String>>>()?.into_iter().next();
     if by.is_some() {
-        let sql = format!("UPDATE proposal SET settled_ms = ?5, settled_by = ?6, outcome = 'confirmed' WHERE {same}");
-        connection.execute(&sql, params![repository, print, evidence, subject, number(now), who])?;
+        let sql = format!("UPDATE proposal SET settled_ms = ?6, settled_by = ?7, outcome = 'confirmed' WHERE {same}");
+        connection.execute(&sql, params![repository, print, evidence, subject, scope, number(now), who])?;
     }
     Ok(by)
 }
@@ -285,6 +294,8 @@ fn read(row: &Row<'_>, is_proposal: bool) -> sql::Result<Option<DismissalRow>> {
     }
     let dismissal = Dismissal::parse(&file, &title, row.get(2)?, reason, "");
     let dismissal = dismissal.map_err(|problem| Error::Damaged(problem.to_string()))?;
+    let (scope, severity): (Option<String>, Option<String>) = (row.get(8)?, row.get(9)?);
+    let dismissal = dismissal.limited_to(scope, severity.as_deref().and_then(Severity::parse_exact));
     let (who, made_ms, subject, proposed_by) = (row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?);
     Ok(Some(DismissalRow { dismissal, who, made_ms, subject, proposed_by, is_proposal }.named()))
 }

@@ -18,7 +18,7 @@ use crate::failure::{self, Failure};
 mod postgres;
 
 /// The migrations of a file, one for each version.
-const MIGRATIONS: [&str; 9] = [
+const MIGRATIONS: [&str; 10] = [
     include_str!("0001.sql"),
     include_str!("0002.sql"),
     include_str!("0003.sql"),
@@ -28,6 +28,7 @@ const MIGRATIONS: [&str; 9] = [
     include_str!("0007.sql"),
     include_str!("0008.sql"),
     include_str!("0009.sql"),
+    include_str!("0010.sql"),
 ];
 /// Marks the file as ours: `toll`.
 const APPLICATION: i32 = 0x746f_6c6c;

@@ -263,7 +263,7 @@ fn a_file_of_a_newer_version_is_left_alone() {
             drop(Store::open(path).unwrap());
             rusqlite::Connection::open(path).unwrap().pragma_update(None, "user_version", 99).unwrap();
         },
-        "comes from a newer tollgate (version 99, known is 9)",
+        "comes from a newer tollgate (version 99, known is 10)",
     );
 }
 
@@ -378,7 +378,7 @@ fn tables_of_a_newer_program_are_used_if_it_allows_and_else_left_alone() {
     assert_eq!(folder.store().runs(&Filter { limit: 9, ..Filter::default() }).unwrap().len(), 1);
     folder.0.carry_out("UPDATE tollgate_schema SET works_with = 99").unwrap();
     let failure = Store::open_at(&folder.place()).unwrap_err();
-    assert!(failure.message.contains("comes from a newer tollgate (version 99, known is 9)"), "{}", failure.message);
+    assert!(failure.message.contains("comes from a newer tollgate (version 99, known is 10)"), "{}", failure.message);
     let theirs = Place::on_server();
     theirs.carry_out("CREATE TABLE run (x INT)").unwrap();
     let failure = Store::open_at(&super::Location::parse(&theirs.address()).unwrap()).unwrap_err();

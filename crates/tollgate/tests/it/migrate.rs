@@ -125,7 +125,7 @@ fn doctor_says_how_a_database_does_and_changes_nothing() {
         }
         tollgate(&desk, &["project", "list", "--database", server]).expect(0);
         let said = line(server);
-        assert!(said.contains("; tables of version 9; all required rights; latency "), "{said}");
+        assert!(said.contains("; tables of version 10; all required rights; latency "), "{said}");
         let nowhere = format!("{}nowhere", server.trim_end_matches("postgres"));
         assert!(line(&nowhere).starts_with("FAIL  database"), "{}", line(&nowhere));
         assert!(line(&server.replace("://postgres:", "://postgres:x")).contains("does not let us in"));

@@ -1,5 +1,7 @@
 //! Findings of the last review: reviewers are asked about each, and their answers count where the code bears them out.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
 
 use crate::fake_model::{FakeModel, finding, question};
@@ -175,7 +177,7 @@ fn a_rule_is_not_overruled_by_a_model() {
 }
 
 #[test]
-fn the_reviewer_that_made_a_finding_decides_about_it() {
+fn a_finding_is_open_when_any_reviewer_calls_it_open_and_otherwise_fixed_when_any_calls_it_fixed() {
     let fixed = || answer("approved", &[], &[("P1", "fixed", "src/a.js:2 if (count === 0) return 0;")]);
     let still = || answer("rejected", &[], &[("P1", "open", "count may be NaN")]);
     let clean = || answer("approved", &[], &[]);
@@ -183,6 +185,7 @@ fn the_reviewer_that_made_a_finding_decides_about_it() {
     for (maker, other, is_open) in [
         (fixed(), clean(), false),
         (still(), fixed(), true),
+        (fixed(), still(), true),
         (clean(), fixed(), false),
         (clean(), still(), true),
         (clean(), clean(), true),
@@ -202,6 +205,163 @@ fn the_reviewer_that_made_a_finding_decides_about_it() {
         scratch.write("src/a.js", &guarded()).commit("guard");
         let again = review(&scratch, &["maker", "other"], &["--since-last"]);
         assert_eq!(open(&again).len(), usize::from(is_open), "{asks} {again:#}");
+    }
+}
+
+/// A model whose answer a test changes between reviews.
+fn scripted() -> (FakeModel, Arc<Mutex<String>>) {
+    let says = Arc::new(Mutex::new(answer("approved", &[], &[])));
+    let said = Arc::clone(&says);
+    (FakeModel::answering(move |_| said.lock().unwrap().clone()), says)
+}
+
+fn titles(review: &Value) -> Vec<&str> {
+    review["findings"].as_array().unwrap().iter().map(|it| it["summary"].as_str().unwrap()).collect()
+}
+
+#[track_caller]
+fn check_delta(review: &Value, n_new: usize, n_resolved: usize, n_open: usize) {
+    let delta = &review["x_since_last"];
+    let count = |key: &str| delta[key].as_array().unwrap().len();
+    assert_eq!((count("new"), count("resolved"), count("still_open")), (n_new, n_resolved, n_open), "{review:#}");
+}
+
+#[test]
+fn a_finding_of_a_rule_that_a_model_calls_open_stays_open_until_it_is_called_fixed() {
+    let (model, says) = scripted();
+    let scratch = Scratch::on_a_branch();
+    scratch.configure(&model.table("stub"));
+    scratch.write("src/a.js", "function run(input) {\n  return eval(input);\n}\n").commit("one");
+    assert_eq!(open(&review(&scratch, &["stub"], &[])), ["High src/a.js:2"]);
+    // The rule does not see the call any more, the model does.
+    let hidden = "function run(input) {\n  const call = globalThis['ev' + 'al'];\n  return call(input);\n}\n";
+    scratch.write("src/a.js", hidden).commit("hide it");
+    *says.lock().unwrap() = answer("rejected", &[], &[("P1", "open", "src/a.js:2 globalThis['ev' + 'al']")]);
+    let again = review(&scratch, &["stub"], &["--since-last"]);
+    assert_eq!((open(&again).len(), &again["x_gate"]), (1, &json!("closed")), "{again:#}");
+    // Silence about it is no answer, and neither is a review by rules alone.
+    scratch.write("src/b.js", "const b = 2;\n").commit("another file");
+    *says.lock().unwrap() = answer("approved", &[], &[]);
+    assert_eq!(open(&review(&scratch, &["stub"], &["--since-last"])).len(), 1);
+    scratch.write("src/b.js", "const b = 3;\n").commit("another file again");
+    assert_eq!(open(&review(&scratch, &[], &["--since-last"])).len(), 1);
+    scratch.write("src/a.js", "function run(input) {\n  return JSON.parse(input);\n}\n").commit("fix it");
+    *says.lock().unwrap() = answer("approved", &[], &[("P1", "fixed", "src/a.js:2 return JSON.parse(input);")]);
+    let fixed = review(&scratch, &["stub"], &["--since-last"]);
+    assert_eq!((open(&fixed).len(), &fixed["x_gate"]), (0, &json!("open")), "{fixed:#}");
+}
+
+#[test]
+fn the_half_of_a_model_stays_open_when_the_rule_that_shared_its_finding_is_satisfied() {
+    let (model, says) = scripted();
+    let scratch = Scratch::on_a_branch();
+    scratch.configure(&model.table("stub"));
+    scratch.write("src/a.js", "function run(input) {\n  return eval(input);\n}\n").commit("one");
+    let own = finding("High", "src/a.js", 2, "Anyone may call this without permission", "return eval(input);");
+    *says.lock().unwrap() = answer("rejected", &[own], &[]);
+    let first = review(&scratch, &["stub"], &[]);
+    assert_eq!(first["findings"][0]["x_reviewers"], json!(["rules", "stub"]), "{first:#}");
+    scratch.write("src/a.js", "function run(input) {\n  return JSON.parse(input);\n}\n").commit("no eval");
+    *says.lock().unwrap() = answer("rejected", &[], &[("P1", "open", "nobody checks the permission")]);
+    let again = review(&scratch, &["stub"], &["--since-last"]);
+    assert_eq!((open(&again).len(), &again["x_gate"]), (1, &json!("closed")), "{again:#}");
+}
+
+#[test]
+fn an_answer_about_a_prior_finding_decides_it_and_another_defect_of_its_code_is_another_finding() {
+    let other = || {
+        let mut other = finding("High", "src/a.js", 3, "The sum overflows for large orders", "return total / count;");
+        other["reason"] = json!("Totals beyond 2^53 lose cents.");
+        other
+    };
+    let commented = CODE.replace("  const rest", "  // rounded\n  const rest");
+    let (model, says) = scripted();
+    let scratch = Scratch::on_a_branch();
+    scratch.configure(&model.table("stub"));
+    let start = || {
+        *says.lock().unwrap() = first();
+        scratch.write("src/a.js", CODE).commit("one");
+        assert_eq!(titles(&review(&scratch, &["stub"], &[])), [TITLE]);
+    };
+    start();
+    scratch.write("src/a.js", &commented).commit("a comment");
+    *says.lock().unwrap() = answer("rejected", &[other()], &[("P1", "open", "")]);
+    let both = review(&scratch, &["stub"], &["--since-last"]);
+    assert_eq!(both["findings"].as_array().unwrap().len(), 2, "{both:#}");
+    check_delta(&both, 1, 0, 1);
+    // Fixing one of them leaves the other.
+    scratch.write("src/a.js", &guarded()).commit("guard");
+    let at = 1 + titles(&both).iter().position(|title| *title == TITLE).unwrap();
+    let guard = format!("src/a.js:2 {}", GUARD.trim());
+    *says.lock().unwrap() = answer("approved", &[], &[(&format!("P{at}"), "fixed", &guard)]);
+    let one = review(&scratch, &["stub"], &["--since-last"]);
+    assert_eq!(titles(&one), ["The sum overflows for large orders"], "{one:#}");
+
+    let scratch = Scratch::on_a_branch();
+    scratch.configure(&model.table("stub"));
+    *says.lock().unwrap() = first();
+    scratch.write("src/a.js", CODE).commit("one");
+    review(&scratch, &["stub"], &[]);
+    scratch.write("src/a.js", &guarded()).commit("guard");
+    *says.lock().unwrap() = answer("rejected", &[other()], &[("P1", "fixed", &guard)]);
+    let changed = review(&scratch, &["stub"], &["--since-last"]);
+    check_delta(&changed, 1, 1, 0);
+    assert_eq!(titles(&changed), ["The sum overflows for large orders"]);
+}
+
+#[test]
+fn a_change_in_the_function_bears_out_fixed_without_a_quote() {
+    check(&guarded(), &[("P1", "fixed", "")], &[]);
+    // Also in a function that is too long to be shown whole.
+    let long = |guard: &str| {
+        let steps = "  step();\n".repeat(150);
+        CODE.replace("  return total", &format!("{steps}{guard}  return total"))
+    };
+    let model = stub(answer("approved", &[], &[("P1", "fixed", "")]));
+    let scratch = Scratch::on_a_branch();
+    let report = finding("High", "src/a.js", 153, TITLE, "return total / count;");
+    let starts = FakeModel::saying(answer("rejected", &[report], &[]));
+    scratch.configure(&starts.table("stub"));
+    scratch.write("src/a.js", &long("")).commit("one");
+    assert_eq!(open(&review(&scratch, &["stub"], &[])), ["High src/a.js:153"]);
+    scratch.configure(&model.table("stub"));
+    let early = long("").replace("  const rest", &format!("{GUARD}\n  const rest"));
+    scratch.write("src/a.js", &early).commit("guard");
+    assert_eq!(open(&review(&scratch, &["stub"], &["--since-last"])), [""; 0]);
+}
+
+#[test]
+fn a_renamed_file_keeps_its_findings() {
+    let (model, says) = scripted();
+    let scratch = Scratch::empty();
+    scratch.write("src/a.js", "// The means of a list, and what else is needed.\n").commit("base");
+    scratch.git(&["checkout", "-q", "-b", "work"]);
+    scratch.configure(&model.table("stub"));
+    *says.lock().unwrap() = first();
+    scratch.write("src/a.js", CODE).commit("one");
+    assert_eq!(open(&review(&scratch, &["stub"], &[])), ["High src/a.js:3"]);
+    scratch.git(&["mv", "src/a.js", "src/mean.js"]);
+    scratch.commit("rename");
+    *says.lock().unwrap() = answer("approved", &[], &[]);
+    let again = review(&scratch, &["stub"], &["--since-last"]);
+    assert_eq!(open(&again), ["High src/mean.js:3"], "{again:#}");
+    check_delta(&again, 0, 0, 1);
+    // Renamed and edited at once, it is followed by its content.
+    scratch.git(&["mv", "src/mean.js", "src/average.js"]);
+    scratch.write("src/average.js", &CODE.replace("n * 2", "n + n")).commit("rename again");
+    assert_eq!(open(&review(&scratch, &["stub"], &["--since-last"])), ["High src/average.js:3"]);
+}
+
+#[test]
+fn a_rejection_that_only_mild_findings_explain_is_not_an_approval() {
+    for (severity, gate) in [("Low", "partial"), ("Medium", "open"), ("High", "closed")] {
+        let report = finding(severity, "src/a.js", 3, TITLE, "return total / count;");
+        let model = FakeModel::saying(answer("rejected", &[report], &[]));
+        let scratch = Scratch::on_a_branch();
+        scratch.configure(&model.table("stub"));
+        scratch.write("src/a.js", CODE).commit("one");
+        let review = review(&scratch, &["stub"], &[]);
+        assert_eq!(review["x_gate"], gate, "{severity} {review:#}");
     }
 }
 

@@ -126,6 +126,108 @@ fn a_dismissal_covers_its_occurrence_in_any_words_and_no_later_copy() {
     assert!(report.contains("1 new, 0 resolved, 0 still open"), "{report}");
 }
 
+/// A function with a call that a rule objects to, and its harmless form.
+fn evaluating(name: &str) -> String {
+    format!("function {name}(input) {{\n  return eval(input);\n}}\n\n")
+}
+
+fn harmless(name: &str) -> String {
+    evaluating(name).replace("eval(input)", "JSON.parse(input)")
+}
+
+const PADDING: &str = "const unrelated = 1;\n";
+
+#[test]
+fn the_same_line_in_another_function_is_another_finding_and_a_moved_function_keeps_its_own() {
+    let padding = PADDING.repeat(150);
+    for more in [&["--since-last"][..], &[]] {
+        let scratch = Scratch::on_a_branch();
+        scratch.write("a.js", &format!("{}{padding}{}", evaluating("first"), harmless("second"))).commit("one");
+        scratch.tollgate(&["review"]).expect(1);
+        scratch.write("a.js", &format!("{}{padding}{}", harmless("first"), evaluating("second"))).commit("swap");
+        let report = scratch.tollgate(&[&["review"], more].concat()).expect(1);
+        assert!(report.contains("1 new, 1 resolved, 0 still open"), "{report}");
+    }
+
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", &format!("{}{padding}", evaluating("first"))).commit("one");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.write("a.js", &format!("{padding}{}", evaluating("first"))).commit("move");
+    let report = scratch.tollgate(&["review", "--since-last"]).expect(1);
+    assert!(report.contains("0 new, 0 resolved, 1 still open"), "{report}");
+}
+
+#[test]
+fn a_dismissal_stays_in_its_function_on_every_branch() {
+    let padding = PADDING.repeat(150);
+    let moved = format!("{}{padding}{}", harmless("admin"), evaluating("login"));
+    for how in [&[][..], &["--everywhere"], &["--shared"]] {
+        let scratch = Scratch::on_a_branch();
+        scratch.write("a.js", &format!("{}{padding}", evaluating("admin"))).commit("one");
+        scratch.tollgate(&["review"]).expect(1);
+        let dismiss = ["history", "dismiss", "F001", "--reason", "only our console calls it"];
+        scratch.tollgate(&[&dismiss[..], how].concat()).expect(0);
+        assert!(scratch.tollgate(&["review"]).expect(0).contains("1 finding suppressed"), "{how:?}");
+        scratch.write("a.js", &moved).commit("two");
+        let report = scratch.tollgate(&["review", "--since-last"]).expect(1);
+        assert!(report.contains("a.js:156"), "{how:?} {report}");
+        // Another branch, without a prior review, has a copy beside the dismissed line.
+        scratch.git(&["checkout", "-q", "-b", "other"]);
+        scratch.write("a.js", &format!("{}{}", evaluating("admin"), evaluating("login"))).commit("three");
+        let report = scratch.tollgate(&["review"]).expect(1);
+        assert!(report.contains("a.js:6"), "{how:?} {report}");
+        assert_eq!(report.contains("1 finding suppressed"), !how.is_empty(), "{how:?} {report}");
+    }
+}
+
+#[test]
+fn a_copy_of_a_dismissed_line_in_its_function_is_new_in_every_review() {
+    let line = "  return eval(input);\n";
+    for more in [&["--since-last"][..], &[]] {
+        let scratch = Scratch::on_a_branch();
+        scratch.write("a.js", &evaluating("run")).commit("one");
+        scratch.tollgate(&["review"]).expect(1);
+        scratch.tollgate(&["history", "dismiss", "F001", "--reason", "the input is ours"]).expect(0);
+        scratch.tollgate(&["review"]).expect(0);
+        scratch.write("a.js", &evaluating("run").replace(line, &line.repeat(2))).commit("twice");
+        let report = scratch.tollgate(&[&["review"], more].concat()).expect(1);
+        assert!(report.contains("a.js:3") && report.contains("1 finding suppressed"), "{more:?} {report}");
+        assert!(report.contains("1 new, 0 resolved, 0 still open"), "{more:?} {report}");
+        // A second dismissal covers the copy as well.
+        scratch.tollgate(&["history", "dismiss", "F001", "--reason", "ours as well"]).expect(0);
+        scratch.write("b.js", "const b = 1;\n").commit("another file");
+        let report = scratch.tollgate(&["review"]).expect(0);
+        assert!(report.contains("2 findings suppressed"), "{more:?} {report}");
+    }
+}
+
+#[test]
+fn a_dismissal_covers_the_finding_in_other_words_and_no_other_defect_of_its_line() {
+    let line = "return eval(input);";
+    let report = |severity: &str, title: &str, reason: &str| {
+        let mut report = crate::fake_model::finding(severity, "a.js", 3, title, line);
+        report["category"] = json!("Security");
+        report["reason"] = json!(reason);
+        answer("REJECTED", &[report])
+    };
+    let same =
+        report("High", "Dynamic code execution of the input", "Input that reaches eval runs with all privileges.");
+    let other = |severity| report(severity, "Nobody checks the caller's role", "Every visitor may start this job.");
+    for (says, code) in [(same, 0), (other("High"), 1), (other("Critical"), 1)] {
+        let scratch = Scratch::on_a_branch();
+        scratch.write("a.js", &evaluating("run")).commit("one");
+        scratch.tollgate(&["review"]).expect(1);
+        scratch.tollgate(&["history", "dismiss", "F001", "--reason", "the input is ours"]).expect(0);
+        scratch.write("a.js", &format!("// a note\n{}", evaluating("run"))).commit("two");
+        let stub = FakeModel::saying(says.clone());
+        scratch.configure(&stub.table("stub"));
+        let args = ["review", "--since-last", "--reviewer", "stub"];
+        let report = scratch.tollgate(&args).expect(code);
+        assert!(report.contains("1 finding suppressed"), "{says} {report}");
+        assert_eq!(report.contains("caller's role"), code == 1, "{report}");
+    }
+}
+
 /// Five pairs of findings of two models on one line.
 const PAIRS: [(&str, &str, &str); 5] = [
     ("const q = 'name=' + name;", "SQL injection through string concatenation", "Untrusted text reaches the database"),
@@ -170,4 +272,23 @@ fn a_rule_and_a_model_on_one_line_are_one_finding_with_two_names() {
     let review: Value = serde_json::from_str(&ran.expect(1)).unwrap();
     assert_eq!(review["findings"].as_array().unwrap().len(), 1, "{review:#}");
     assert_eq!(review["findings"][0]["x_reviewers"], json!(["rules", "stub"]), "{review:#}");
+}
+
+#[test]
+fn blockers_of_two_models_about_one_quote_are_kept_whatever_they_are_called() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("src/a.txt", "total = sum / count;\n").commit("add");
+    let said = |severity: &str, category: &str, title: &str| {
+        let mut said = crate::fake_model::finding(severity, "src/a.txt", 1, title, "total = sum / count;");
+        said["category"] = json!(category);
+        FakeModel::saying(answer(if severity == "High" { "REJECTED" } else { "APPROVED" }, &[said]))
+    };
+    let one = said("High", "Logic", "Division by zero when the list is empty");
+    for (severity, category, code) in [("High", "Error", 1), ("High", "Style", 0), ("Low", "Error", 0)] {
+        let other = said(severity, category, "Missing empty-input check leads to a runtime panic");
+        scratch.configure(&format!("review.consensus = 2\n{}{}", one.table("one"), other.table("other")));
+        let report = scratch.tollgate(&["review", "--reviewer", "one", "--reviewer", "other"]).expect(code);
+        assert!(report.contains("Division by zero"), "{report}");
+        assert_eq!(report.contains("Not agreed"), code == 0, "{severity} {category} {report}");
+    }
 }

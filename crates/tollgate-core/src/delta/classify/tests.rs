@@ -23,6 +23,7 @@ fn claim<'a>(file: &'a FilePath, line: u32, title: &'a str, severity: Severity) 
         evidence: "call(one)",
         reason: "",
         scope: None,
+        is_answered: false,
     }
 }
 

@@ -1,11 +1,13 @@
 //! Decides whether two findings about shared code are one defect.
 //!
 //! The decision is symmetric. It needs fewer words in common the more the code agrees: none for the same quote and
-//! category, related words for the same lines and category, similar words for another category.
+//! category, or the same lines and category where neither quotes code; related words for the same lines and category;
+//! similar words for another category, and for a prior finding that a reviewer gave an answer about.
 
 use crate::delta::identity::words::FindingWords;
 use crate::delta::identity::{ComparedFinding, is_distinctive, without_space};
 use crate::finding::{Category, Severity};
+use crate::fingerprint::normalise;
 
 /// The least similarity of two findings on the same lines, from 0 to 1.
 const SAME_LINES: f64 = 0.39;
@@ -65,13 +67,21 @@ impl<'a> ReadFinding<'a> {
     fn is_worded_as(&self, other: &Self, code: SharedCode) -> Option<f64> {
         let (a, b) = (&self.claim, &other.claim);
         let is_category = a.category == b.category;
+        let is_answered = a.is_answered || b.is_answered;
         let score = self.words.score(&other.words);
         let wanted = match code {
+            SharedCode::EditedLine | SharedCode::EditedBlock if !is_category => return None,
+            // The same consequence under another title is the same defect.
+            SharedCode::Quote if is_answered && is_category && is_same_reason(a, b) => return Some(score),
+            _ if is_answered => OTHER_CATEGORY,
+            // Two findings that quote nothing have only their lines and category to go by.
+            SharedCode::Lines if is_category && a.evidence.trim().is_empty() && b.evidence.trim().is_empty() => {
+                return (!self.words.differ_in_one_detail(&other.words)).then_some(score);
+            }
             SharedCode::Quote if is_category || is_rule_and_model(a, b) => {
                 return (!self.words.differ_in_one_detail(&other.words)).then_some(score);
             }
             SharedCode::Quote | SharedCode::Lines if !is_category => OTHER_CATEGORY,
-            SharedCode::EditedLine | SharedCode::EditedBlock if !is_category => return None,
             _ => SAME_LINES,
         };
         (score >= wanted && self.words.are_related(&other.words)).then_some(score)
@@ -99,8 +109,14 @@ fn is_rule_and_model(a: &ComparedFinding<'_>, b: &ComparedFinding<'_>) -> bool {
     a.rule.is_some() != b.rule.is_some() && is_behaviour(a.category) && is_behaviour(b.category)
 }
 
+/// True when two findings give the same reason.
+fn is_same_reason(a: &ComparedFinding<'_>, b: &ComparedFinding<'_>) -> bool {
+    let reason = normalise(a.reason);
+    !reason.is_empty() && reason == normalise(b.reason)
+}
+
 /// True when two quotes are equal, or one contains the other.
-pub(super) fn is_same_quote(a: &str, b: &str) -> bool {
+pub(crate) fn is_same_quote(a: &str, b: &str) -> bool {
     let (a, b) = (without_space(a), without_space(b));
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     !short.is_empty() && (short == long || (is_distinctive(&short) && long.contains(&short)))

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use crate::delta::identity::agree::{ReadFinding, SharedCode, is_same_quote};
 use crate::delta::identity::group::rank;
 use crate::delta::identity::{ComparedFinding, Place, Unmatched, is_distinctive, without_space};
-use crate::finding::{LineRange, Side};
+use crate::finding::{Category, LineRange, Side};
 use crate::path::FilePath;
 
 /// The most findings that one finding is compared with, rarest word first.
@@ -90,7 +90,9 @@ impl Class<'_> {
         let code = code.filter(|word| is_distinctive(word)).take(MAX_CODE_WORDS).map(Token::Code);
         let quote = Some(without_space(claim.evidence)).filter(|quote| !quote.is_empty()).map(Token::Quote);
         let words = self.read.words.all.iter().map(|stem| Token::Word(stem));
-        let mut tokens: Vec<Token<'_>> = words.chain(claim.rule.map(Token::Rule)).chain(quote).chain(code).collect();
+        let bare = claim.evidence.trim().is_empty().then_some(Token::Bare(claim.category));
+        let mut tokens: Vec<Token<'_>> =
+            words.chain(claim.rule.map(Token::Rule)).chain(quote).chain(code).chain(bare).collect();
         tokens.sort_unstable();
         tokens.dedup();
         tokens
@@ -104,6 +106,8 @@ enum Token<'a> {
     Quote(String),
     Word(&'a str),
     Code(&'a str),
+    /// The category of a finding that quotes nothing.
+    Bare(Category),
 }
 
 /// Two classes that can be one, by their indices in the sorted lists.

@@ -1,7 +1,7 @@
 //! Pairs findings within a group of one title or one quote.
 //!
 //! Of two equal findings one may be fixed; the question is which. Those with the same evidence, severity and side are
-//! paired first, then those on the nearest lines. Findings at untouched lines are only paired with near ones.
+//! paired first, then those on the nearest lines. Findings at untouched lines are only paired with those on the same lines.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,7 +28,9 @@ pub(super) fn pair_of_one_title(open: &mut Unmatched<'_>, prior: &[usize], curre
 pub(super) fn pair_of_one_quote(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     if prior.len().saturating_mul(current.len()) > MAX_COMPARED {
         pair_where(open, prior, current, |claim| claim.rule.map(str::to_owned));
-        pair_where(open, prior, current, |claim| claim.rule.is_none().then_some(claim.category));
+        pair_where(open, prior, current, |claim| {
+            (claim.rule.is_none() && !claim.is_answered).then_some(claim.category)
+        });
         return;
     }
     let of_prior: Vec<ReadFinding<'_>> = prior.iter().map(|&i| ReadFinding::of(open.prior[i])).collect();
@@ -100,10 +102,14 @@ fn pair_where<K: Ord>(
     key: impl Fn(&ComparedFinding<'_>) -> Option<K>,
 ) {
     for (prior, current) in runs(open, prior, current, &key) {
+        pair_nearest(open, &prior, &current, 0);
+    }
+    // Code that is gone from its lines may have moved, within its function as far as that is known. Equal code beside code
+    // that still stands is a copy of it.
+    let moved: Vec<usize> = prior.iter().copied().filter(|&i| !matches!(open.places[i], Place::Untouched(_))).collect();
+    for (prior, current) in runs(open, &moved, current, &key) {
         pair_nearest(open, &prior, &current, NEAR);
     }
-    // Code that is gone from its lines may have moved, within its function as far as that is known.
-    let moved: Vec<usize> = prior.iter().copied().filter(|&i| !matches!(open.places[i], Place::Untouched(_))).collect();
     let in_function = |claim: &ComparedFinding<'_>| Some((claim.scope?.to_owned(), key(claim)?));
     for (prior, current) in runs(open, &moved, current, &in_function) {
         pair_nearest(open, &prior, &current, u32::MAX);

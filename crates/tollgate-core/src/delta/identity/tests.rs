@@ -31,6 +31,7 @@ impl OwnedFinding {
             evidence: &self.evidence,
             reason: "",
             scope: None,
+            is_answered: false,
         }
     }
 
@@ -392,6 +393,7 @@ fn table(part: &str) -> Vec<TablePair> {
             evidence,
             reason,
             scope: None,
+            is_answered: false,
         };
         let first = claim(&category.0, &quote.0, &title.0, &reason.0, 10);
         let second = claim(&category.1, &quote.1, &title.1, &reason.1, line);

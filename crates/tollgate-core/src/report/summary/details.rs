@@ -192,11 +192,13 @@ fn since(draft: &mut Draft, comment: &Comment<'_>) {
     let Some(since) = &comment.since else { return };
     let parts = Parts::of(comment, since);
     let held_back = if since.held_back == 0 { String::new() } else { format!(", {} held back", since.held_back) };
+    let n_dismissed = parts.dismissed.len();
+    let dismissed = if n_dismissed == 0 { String::new() } else { format!(", {n_dismissed} dismissed") };
     draft.push(format!(
-        "- Since {}: {} new, {} resolved, {} still open{held_back}\n",
+        "- Since {}: {} new, {} resolved, {} still open{dismissed}{held_back}\n",
         since.head.short(),
         parts.new.len(),
-        parts.resolved.len() + parts.dismissed.len(),
+        parts.resolved.len(),
         parts.still_open.len()
     ));
 }

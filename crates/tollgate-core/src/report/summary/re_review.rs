@@ -23,7 +23,8 @@ pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>, since: &Since<'_>)
     let (commented, cut) = first_review::split(&new, comment.commented);
     write_new(draft, &commented, &open_keys);
     first_review::say_cut(draft, cut.len());
-    write_resolved(draft, &resolved, &dismissed, &open_keys);
+    write_resolved(draft, &resolved, &open_keys);
+    write_dismissed(draft, &dismissed, &open_keys);
     write_still_open(draft, &still_open);
     draft.push(format!("\n## Verdict Update\n{}\n", comment.state().markdown()));
     Some(())
@@ -73,13 +74,8 @@ fn write_new(draft: &mut Draft, new: &[&Finding], open_keys: &HashSet<String>) {
     draft.more(more_below);
 }
 
-fn write_resolved(
-    draft: &mut Draft,
-    resolved: &[&Finding],
-    dismissed: &[&WithheldFinding],
-    open_keys: &HashSet<String>,
-) {
-    if resolved.is_empty() && dismissed.is_empty() {
+fn write_resolved(draft: &mut Draft, resolved: &[&Finding], open_keys: &HashSet<String>) {
+    if resolved.is_empty() {
         return;
     }
     draft.push("\n## Resolved Findings\n");
@@ -89,12 +85,20 @@ fn write_resolved(
         let line = format!(":white_check_mark: [{}] {}: {} -- resolved", tag(finding), literal(&path), literal(&title));
         draft.item(old(finding, line));
     }
+    draft.more(more_below);
+}
+
+fn write_dismissed(draft: &mut Draft, dismissed: &[&WithheldFinding], open_keys: &HashSet<String>) {
+    if dismissed.is_empty() {
+        return;
+    }
+    draft.push("\n## Dismissed Findings\n");
     for held in dismissed {
         let finding = &held.finding;
         let path = entry::path(finding);
         let title = distinct(&path, entry::title(finding), "in one place of several", open_keys);
         let (path, title, why) = (literal(&path), literal(&title), literal(&shown(&held.why.to_string(), 200)));
-        draft.item(old(finding, format!(":white_check_mark: [{}] {path}: {title} -- {why}", tag(finding))));
+        draft.item(old(finding, format!(":mute: [{}] {path}: {title} -- {why}", tag(finding))));
     }
     draft.more(more_below);
 }

@@ -8,6 +8,7 @@ use tollgate_core::answer::{self, Asks};
 use tollgate_core::board::Criterion;
 use tollgate_core::boundary::Boundary;
 use tollgate_core::change::Change;
+use tollgate_core::finding::Severity;
 use tollgate_core::path::FilePath;
 use tollgate_core::prompt::{self, ContextFile, PriorFinding};
 use tollgate_rules::text::injection;
@@ -42,6 +43,8 @@ pub(super) struct PromptContext {
     pub(super) prior: Vec<PriorFinding>,
     /// The findings of the last review in the same order, as the last review has them.
     pub(super) prior_keys: Vec<PriorKey>,
+    /// Findings below it do not count.
+    pub(super) floor: Severity,
     pub(super) unmet: Vec<(String, String)>,
     pub(super) skipped: Vec<prompt::Skipped>,
     pub(super) boundary: Boundary,
@@ -169,6 +172,7 @@ impl PromptContext {
             schema: answer::schema(Asks { criteria: !context.criteria.is_empty(), prior: !prior.is_empty() }),
             prior,
             prior_keys,
+            floor: inputs.policy.floor,
         }
     }
 }

@@ -87,20 +87,26 @@ pub(super) struct AnswerInDoubt {
     decision: Option<Decision>,
     summary: Option<String>,
     n_claims: usize,
-    /// True when it names an unmet criterion or a prior finding that is still open, either of which explains a rejection.
-    is_explained: bool,
+    /// True when it names an unmet criterion, which explains a rejection.
+    is_unmet: bool,
+    /// The severity of the worst prior finding that it was asked about and calls open.
+    open: Option<Severity>,
     losses: Vec<String>,
 }
 
+/// A finding of this severity or worse explains why a change is rejected: without it the change would be approved.
+const EXPLAINS: Severity = Severity::Medium;
+
 impl AnswerInDoubt {
-    pub(super) fn of(answer: &Answer) -> Self {
-        let unmet = answer.criteria.iter().any(|(_, met)| matches!(met, Met::No { .. }));
-        let open = answer.prior.iter().any(|prior| prior.state == PriorState::Open);
+    /// The parts of an answer, with the severity of the worst prior finding that it calls open.
+    pub(super) fn of(answer: &Answer, open: Option<Severity>) -> Self {
+        let is_unmet = answer.criteria.iter().any(|(_, met)| matches!(met, Met::No { .. }));
         Self {
             decision: answer.decision,
             summary: answer.summary.as_deref().map(|summary| one_line(summary, MAX_SUMMARY)),
             n_claims: answer.claims.len(),
-            is_explained: unmet || open,
+            is_unmet,
+            open,
             losses: answer.losses.clone(),
         }
     }
@@ -109,10 +115,11 @@ impl AnswerInDoubt {
         self.n_claims
     }
 
-    /// The doubts that its claims leave, given by their severity and whether each was verified.
-    pub(super) fn doubts(self, reviewer: &str, claims: &[(Severity, bool)]) -> Vec<Doubt> {
+    /// The doubts that its claims leave, given by their severity and whether each was verified. Findings below the floor
+    /// explain nothing, since they do not count.
+    pub(super) fn doubts(self, reviewer: &str, claims: &[(Severity, bool)], floor: Severity) -> Vec<Doubt> {
         let doubt = |kind, reason: String| Doubt { kind, reviewer: reviewer.to_owned(), reason };
-        let rejection = self.rejection(claims).map(|reason| doubt(DoubtKind::Rejection, reason));
+        let rejection = self.rejection(claims, floor.max(EXPLAINS)).map(|reason| doubt(DoubtKind::Rejection, reason));
         let runaway = self.decision.is_none() && self.n_claims >= MAX_WITHOUT_DECISION;
         let runaway = runaway.then(|| format!("gave {} findings and no decision", self.n_claims));
         let lost = self.losses.iter().map(|loss| format!("gave an answer that {loss}"));
@@ -122,20 +129,22 @@ impl AnswerInDoubt {
             .collect()
     }
 
-    /// Why a rejection is not explained by verified findings: none is verified, or those that are do not block, and others
-    /// might.
-    fn rejection(&self, claims: &[(Severity, bool)]) -> Option<String> {
+    /// Why a rejection is not explained: no finding is verified, or those that are do not block, and others might, or all
+    /// of them are too mild.
+    fn rejection(&self, claims: &[(Severity, bool)], explains: Severity) -> Option<String> {
         let claims = || claims.iter().filter(|(severity, _)| *severity != Severity::Praise);
         let n_unverified = claims().filter(|(_, counts)| !counts).count();
-        let verified = || claims().filter(|(_, counts)| *counts);
-        let blocks = verified().any(|(severity, _)| severity.blocks());
-        let explains = blocks || (verified().next().is_some() && n_unverified == 0);
-        if self.decision != Some(Decision::Rejected) || self.is_explained || explains {
+        let worst = claims().filter(|(_, counts)| *counts).map(|(severity, _)| *severity).max();
+        let is_explained_by = |worst: Severity| worst.blocks() || (worst >= explains && n_unverified == 0);
+        let is_explained = worst.is_some_and(is_explained_by) || self.open.is_some_and(|open| open >= explains);
+        if self.decision != Some(Decision::Rejected) || self.is_unmet || is_explained {
             return None;
         }
         let why = match (claims().count(), n_unverified) {
+            (0, _) if self.open.is_some() => " for findings that do not block",
             (0, _) if self.summary.is_none() => " and not why",
             (0, _) => " without a finding",
+            (_, 0) => " for findings that do not block",
             (n_claims, n_unverified) if n_claims == n_unverified => ", and no finding of it could be verified",
             _ => ", and not all of its findings could be verified",
         };
@@ -196,9 +205,9 @@ mod tests {
     #[track_caller]
     fn check(decision: &str, claims: &[(Severity, bool)], expected: &[&str]) {
         let text = format!(r#"{{"decision": "{decision}", "summary": "Bad.", "findings": []}}"#);
-        let mut answer = AnswerInDoubt::of(&answer::read(&text).unwrap());
+        let mut answer = AnswerInDoubt::of(&answer::read(&text).unwrap(), None);
         answer.n_claims = claims.len();
-        let doubts: Vec<String> = answer.doubts("m", claims).iter().map(ToString::to_string).collect();
+        let doubts: Vec<String> = answer.doubts("m", claims, Severity::Nit).iter().map(ToString::to_string).collect();
         assert_eq!(doubts, expected, "{decision} {claims:?}");
     }
 
@@ -217,9 +226,23 @@ mod tests {
         check("rejected", &[(High, true), (Medium, false)], &[]);
         check("rejected", &[(Low, true), (Medium, true)], &[]);
         check("rejected", &[(Praise, true)], &["m says REJECTED without a finding: Bad."]);
+        let mild = "m says REJECTED for findings that do not block: Bad.";
+        check("rejected", &[(Low, true), (Severity::Nit, true)], &[mild]);
         for claims in [&[][..], &[(Low, false)], &[(High, true)]] {
             check("approved", claims, &[]);
         }
+    }
+
+    #[test]
+    fn a_rejection_is_explained_by_an_open_finding_that_counts() {
+        let doubts = |open: Option<Severity>, claims: &[(Severity, bool)], floor: Severity| {
+            let text = r#"{"decision": "rejected", "summary": "Bad.", "findings": []}"#;
+            AnswerInDoubt::of(&answer::read(text).unwrap(), open).doubts("m", claims, floor).len()
+        };
+        assert_eq!(doubts(Some(Severity::Medium), &[], Severity::Nit), 0);
+        assert_eq!(doubts(Some(Severity::Low), &[], Severity::Nit), 1);
+        assert_eq!(doubts(None, &[(Severity::Medium, true)], Severity::High), 1, "below the floor it does not count");
+        assert_eq!(doubts(None, &[(Severity::High, true)], Severity::Critical), 0);
     }
 
     #[test]
@@ -228,7 +251,7 @@ mod tests {
         let doubts = |text: &str| {
             let answer = answer::read(text).unwrap();
             let claims: Vec<(Severity, bool)> = answer.claims.iter().map(|claim| (claim.severity, true)).collect();
-            let doubts = AnswerInDoubt::of(&answer).doubts("m", &claims);
+            let doubts = AnswerInDoubt::of(&answer, None).doubts("m", &claims, Severity::Nit);
             doubts.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(doubts(&format!(r#"{{"decision": "approved", "summary": "s", "findings": [{low}]}}"#)), "");

@@ -1,17 +1,16 @@
-//! Settles the prior findings of models and agents by what reviewers say about them and by what changed since.
+//! Settles prior findings by what reviewers say about them and by what changed since.
 //!
-//! | a reviewer says | its lines | the finding is |
+//! | the reviewers that were asked say | its lines | the finding is |
 //! |---|---|---|
-//! | open | any | open |
-//! | fixed, and its function or the quoted place changed since | any | resolved |
+//! | open (any of them) | any | open |
+//! | fixed, and its function or a place that is named and quoted changed since | any | resolved |
 //! | nothing that counts | any, and reviewed | open, unless its quoted code left the file |
 //!
-//! The words of a model alone never resolve a finding: *fixed* counts only with evidence that names or quotes the code, and
-//! where code changed that can have fixed it. The
-//! reviewers that made a finding decide before others, and *open* counts more than *fixed*. Findings of rules are not
-//! settled here.
+//! The words of a model alone never resolve a finding: *fixed* counts only where code changed that can have fixed it. Any
+//! reviewer may call a finding fixed, and one that calls it open outweighs all others. A finding of a rule is resolved by
+//! the rule, unless a reviewer calls it open; from then on that reviewer answers for it too.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tollgate_core::answer::PriorState;
 use tollgate_core::change::{Change, Content};
@@ -32,6 +31,8 @@ use crate::reviewer::embedded;
 
 /// The extension field of a carried finding whose function changed after it was found.
 const CHANGED_SINCE: &str = "x_changed_since";
+/// The extension field of a finding that a reviewer called open after its quoted code had left the file.
+const QUOTE_LEFT: &str = "x_quote_left";
 /// A line with fewer letters and digits than this occurs everywhere, so it is no evidence.
 const MIN_LINE: usize = 6;
 /// The fewest letters and digits of a quoted piece of a line.
@@ -104,7 +105,9 @@ impl MappedPrior {
         self.review.withheld.iter().enumerate().filter(move |(_, held)| is_one(held))
     }
 
-    /// Settles the findings of models, by their indices.
+    /// Settles the findings that models have a say in, by their indices: their own, and those that one calls open.
+    ///
+    /// A finding that a rule made as well is not resolved here: that takes the rule, too.
     pub(in crate::pipeline) fn settle(
         &self,
         request: &ReviewRequest<'_>,
@@ -112,20 +115,34 @@ impl MappedPrior {
         inspected: &Inspected,
         (statements, is_model): (&[PriorStatement], IsModel<'_>),
     ) -> HashMap<usize, Settled> {
-        let is_of_models = |finding: &Finding| {
-            let makers = merge::reviewers(finding);
-            !makers.is_empty() && makers.iter().all(|maker| is_model(maker))
+        let said = |index: usize| -> Vec<&PriorStatement> {
+            statements.iter().filter(|said| said.about == PriorKey::Finding(index)).collect()
         };
-        let findings = self.review.findings.iter().enumerate().filter(|(_, finding)| is_of_models(finding));
-        let findings: Vec<(usize, &Finding)> = findings.collect();
+        let is_open = |index: usize| said(index).iter().any(|said| said.state == PriorState::Open);
+        let is_settled_here = |(index, finding): &(usize, &Finding)| {
+            merge::reviewers(finding).iter().any(|maker| is_model(maker)) || is_open(*index)
+        };
+        let findings: Vec<(usize, &Finding)> =
+            self.review.findings.iter().enumerate().filter(is_settled_here).collect();
         let around = self.surroundings(request, change, &findings);
         let evidence = FreshCode::of(self, change);
-        let settled = findings.into_iter().map(|(index, finding)| {
-            let said: Vec<&PriorStatement> =
-                statements.iter().filter(|said| said.about == PriorKey::Finding(index)).collect();
-            (index, self.settle_one(index, finding, &said, (change, inspected), (&around, &evidence)))
+        let settled = findings.into_iter().filter_map(|(index, finding)| {
+            let settled = self.settle_one(index, finding, &said(index), (change, inspected), (&around, &evidence));
+            let is_of_models = merge::reviewers(finding).iter().all(|maker| is_model(maker));
+            (is_of_models || settled != Settled::Resolved).then_some((index, settled))
         });
         settled.collect()
+    }
+
+    /// The prior findings that a reviewer called open or fixed. Another finding of its answer about the same code is another
+    /// defect, unless it is worded like the prior one.
+    pub(in crate::pipeline) fn answered(statements: &[PriorStatement]) -> HashSet<usize> {
+        let is_answer = |said: &&PriorStatement| said.state != PriorState::Unknown;
+        let about = |said: &PriorStatement| match said.about {
+            PriorKey::Finding(index) => Some(index),
+            PriorKey::Withheld(_) => None,
+        };
+        statements.iter().filter(is_answer).filter_map(about).collect()
     }
 
     fn settle_one(
@@ -147,24 +164,29 @@ impl MappedPrior {
             Mapped::Changed | Mapped::Gone => true,
         } || finding.extra.contains_key(CHANGED_SINCE);
         let makers = merge::reviewers(finding);
-        let is_shown = |evidence: &str| around.texts.get(file).is_none_or(|text| names_or_quotes(file, text, evidence));
-        let state = weigh(said, &makers, |said| {
-            (is_touched && !said.evidence.trim().is_empty() && is_shown(&said.evidence)) || fresh.shows(&said.evidence)
-        });
+        let state = weigh(said, |said| is_touched || fresh.shows(&said.evidence));
         let is_asked = !said.is_empty() || makers.iter().any(|maker| inspected.models.contains_key(maker));
-        let is_reviewed = is_asked && self.inspected_all_of(&ComparedFinding::from(finding), inspected);
-        let is_quoted = || around.texts.get(file).is_none_or(|text| quotes(text, &finding.evidence));
+        // A rule that made the finding too has to run again for it to be resolved, so it need not be asked about here.
+        let is_reviewed = finding.origin.rule.is_some() || is_asked;
+        let is_reviewed = is_reviewed && self.inspected_all_of(&ComparedFinding::from(finding), inspected);
+        let has_left = around.texts.get(file).is_some_and(|text| !quotes(text, &finding.evidence));
         let is_resolved = match state {
             Some(PriorState::Open) => false,
             Some(PriorState::Fixed) => true,
-            Some(PriorState::Unknown) | None => is_reviewed && !is_quoted(),
+            Some(PriorState::Unknown) | None => is_reviewed && has_left && !finding.extra.contains_key(QUOTE_LEFT),
         };
         if is_resolved {
             return Settled::Resolved;
         }
-        let mut open = moved(finding, Some(self.place_now(finding, mapped, around)));
+        let mut open = moved(finding, Some(self.place_now(finding, mapped, (change, around))));
         if is_touched {
             open.extra.insert(CHANGED_SINCE.to_owned(), true.into());
+        }
+        if has_left {
+            open.extra.insert(QUOTE_LEFT.to_owned(), true.into());
+        }
+        for said in said.iter().filter(|said| said.state == PriorState::Open) {
+            merge::add_reviewer(&mut open, &said.reviewer);
         }
         Settled::Open(Box::new(open))
     }
@@ -182,10 +204,9 @@ impl MappedPrior {
         let now: Vec<ComparedFinding<'_>> = now.map(|held| (&held.finding).into()).collect();
         let again = match_findings(&then, &now, &self.map).pairs;
         let fresh = FreshCode::of(self, change);
-        let is_open = |(place, (index, held)): &(usize, &(usize, &WithheldFinding))| {
+        let is_open = |(place, (index, _)): &(usize, &(usize, &WithheldFinding))| {
             let said = statements.iter().filter(|said| said.about == PriorKey::Withheld(*index));
-            let state =
-                weigh(&said.collect::<Vec<_>>(), &merge::reviewers(&held.finding), |it| fresh.shows(&it.evidence));
+            let state = weigh(&said.collect::<Vec<_>>(), |it| fresh.shows(&it.evidence));
             state != Some(PriorState::Fixed) && !again.iter().any(|(prior, _)| prior == place)
         };
         prior.iter().enumerate().filter(is_open).map(|(_, (_, held))| (*held).clone()).collect()
@@ -213,9 +234,9 @@ impl MappedPrior {
         path.zip(number).is_some_and(|(path, number)| self.fresh.contains(&FilePath::of_repo_path(path), number, side))
     }
 
-    /// The place of an open finding: its mapped lines, else where its quoted code is, else behind the last line above it
-    /// that is still there.
-    fn place_now(&self, finding: &Finding, mapped: Mapped, around: &Surroundings) -> Location {
+    /// The place of an open finding: its mapped lines, else where its quoted code is, in its file or moved to another one,
+    /// else behind the last line above it that is still there. The line exists as far as the file was read.
+    fn place_now(&self, finding: &Finding, mapped: Mapped, (change, around): (&Change, &Surroundings)) -> Location {
         let Location { file, lines, side } = &finding.location;
         let at = |line: u32| Location {
             file: self.map.path(file, *side).unwrap_or(file).clone(),
@@ -229,6 +250,9 @@ impl MappedPrior {
         if let Some(line) = text.and_then(|text| line_of(text, &finding.evidence)) {
             return at(line);
         }
+        if let Some(there) = moved_code(change, &finding.evidence).filter(|_| *side == Side::Right) {
+            return there;
+        }
         let above = (1..lines.start()).rev().take(MAX_ABOVE as usize).find_map(|number| {
             let above = Location { lines: LineRange::line(number), ..finding.location.clone() };
             match self.map.locate(&above) {
@@ -236,7 +260,8 @@ impl MappedPrior {
                 Mapped::Changed | Mapped::Gone => None,
             }
         });
-        at(above.unwrap_or(lines.start()))
+        let n_lines = text.map_or(u32::MAX, |text| u32::try_from(text.lines().count()).unwrap_or(u32::MAX));
+        at(above.unwrap_or(lines.start()).min(n_lines.max(1)))
     }
 
     /// Reads the files of findings that changed since, and finds the functions around untouched findings in them.
@@ -274,31 +299,22 @@ impl MappedPrior {
             text,
             places,
         });
-        let enclosing = embedded::enclose(&request.runtime.executable, limits, &outlined.collect::<Vec<_>>());
+        let functions = embedded::functions(&request.runtime.executable, limits, &outlined.collect::<Vec<_>>());
         let mut around = Surroundings::default();
-        for ((file, text, places), enclosing) in read.into_iter().zip(enclosing) {
-            let known = places.into_iter().zip(enclosing);
-            around.functions.extend(known.filter_map(|((index, _), enclosing)| Some((index, enclosing?.lines?))));
+        for ((file, text, places), functions) in read.into_iter().zip(functions) {
+            let known = places.into_iter().zip(functions);
+            around.functions.extend(known.filter_map(|((index, _), function)| Some((index, function?.lines?))));
             around.texts.insert(file.clone(), String::from_utf8_lossy(&text).into_owned());
         }
         around
     }
 }
 
-/// What reviewers say about a finding, as far as it counts: those that made it before the others, and *open* before
-/// *fixed*, which needs support in the code.
-fn weigh(
-    said: &[&PriorStatement],
-    makers: &[String],
-    is_supported: impl Fn(&PriorStatement) -> bool,
-) -> Option<PriorState> {
-    let of = |are_makers: bool| {
-        let those = || said.iter().filter(|said| makers.contains(&said.reviewer) == are_makers);
-        let is_open = those().any(|said| said.state == PriorState::Open);
-        let is_fixed = || those().any(|said| said.state == PriorState::Fixed && is_supported(said));
-        if is_open { Some(PriorState::Open) } else { is_fixed().then_some(PriorState::Fixed) }
-    };
-    of(true).or_else(|| of(false))
+/// What reviewers say about a finding, as far as it counts: *open* before *fixed*, which needs support in the code.
+fn weigh(said: &[&PriorStatement], is_supported: impl Fn(&PriorStatement) -> bool) -> Option<PriorState> {
+    let is_open = said.iter().any(|said| said.state == PriorState::Open);
+    let is_fixed = || said.iter().any(|said| said.state == PriorState::Fixed && is_supported(said));
+    if is_open { Some(PriorState::Open) } else { is_fixed().then_some(PriorState::Fixed) }
 }
 
 /// The lines that changed since the prior review, without white space, by file.
@@ -367,13 +383,19 @@ fn quotes(text: &str, evidence: &str) -> bool {
     !is_distinctive(&quoted) || squeezed(text).contains(&quoted)
 }
 
-/// True when evidence names a file, or quotes code that is in its text.
-fn names_or_quotes(file: &FilePath, text: &str, evidence: &str) -> bool {
-    let text = squeezed(text);
-    let ticked = evidence.split('`').skip(1).step_by(2);
-    let behind = evidence.split_once(char::is_whitespace).map(|(_, behind)| behind);
-    let mut pieces = ticked.chain(behind).chain([evidence]).map(squeezed).filter(|piece| is_distinctive(piece));
-    evidence.contains(file.as_str()) || pieces.any(|piece| text.contains(&piece))
+/// The added line of the change on which the quoted code begins, if there is one such line.
+fn moved_code(change: &Change, evidence: &str) -> Option<Location> {
+    let first = evidence.lines().map(squeezed).find(|line| is_distinctive(line))?;
+    let added = change.files.iter().flat_map(|file| {
+        let lines = file.hunks.iter().flat_map(move |hunk| file.lines(hunk));
+        lines.filter(|line| line.kind == LineKind::Added).map(move |line| (file, line))
+    });
+    let is_it = |line: &Line<'_>| squeezed(&String::from_utf8_lossy(line.text)) == first;
+    let mut found = added.filter(|(_, line)| is_it(line)).filter_map(|(file, line)| {
+        let file = FilePath::of_repo_path(file.new_path.as_ref()?);
+        Some(Location { file, lines: LineRange::line(line.new?), side: Side::Right })
+    });
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// The line on which the quoted code begins, if there is one such line.
@@ -392,7 +414,7 @@ mod tests {
         PriorStatement { reviewer: reviewer.to_owned(), about, state, evidence: evidence.to_owned() }
     }
 
-    /// What counts of statements `m fixed!, n open` about a finding of `m`; a `!` says that the code supports it.
+    /// What counts of statements `m fixed!, n open` about a finding; a `!` says that the code supports it.
     #[track_caller]
     fn check(statements: &str, expected: Option<PriorState>) {
         let parse = |text: &str| {
@@ -403,29 +425,24 @@ mod tests {
         };
         let all: Vec<PriorStatement> = statements.split(',').filter(|text| !text.is_empty()).map(parse).collect();
         let all: Vec<&PriorStatement> = all.iter().collect();
-        let makers = ["m".to_owned(), "k".to_owned()];
-        assert_eq!(weigh(&all, &makers, |said| said.evidence == "!"), expected, "{statements}");
+        assert_eq!(weigh(&all, |said| said.evidence == "!"), expected, "{statements}");
     }
 
     #[test]
-    fn the_makers_of_a_finding_decide_and_open_counts_more_than_fixed() {
+    fn open_by_any_reviewer_counts_more_than_fixed() {
         let (fixed, open) = (Some(PriorState::Fixed), Some(PriorState::Open));
         check("", None);
         check("m fixed!", fixed);
         check("m open", open);
         check("m unknown", None);
-        check("m fixed!, k open", open);
-        check("m fixed!, n open", fixed);
+        check("m fixed!, n open", open);
         check("n fixed!, m open", open);
-        check("n fixed!, o open", open);
         check("n fixed!, m unknown", fixed);
-        check("n fixed!", fixed);
     }
 
     #[test]
     fn fixed_without_support_in_the_code_does_not_count() {
         check("m fixed", None);
-        check("n fixed", None);
         check("m fixed, n open", Some(PriorState::Open));
         check("m fixed, n fixed!", Some(PriorState::Fixed));
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use tollgate_core::finding::LineRange;
 use tollgate_core::plan::Enclosing;
 use tollgate_rules::code;
-use tollgate_rules::outline::EnclosingScope;
+use tollgate_rules::outline::{EnclosingFunction, EnclosingScope, has_definitions};
 use tollgate_rules::select::grammar_name;
 use tollgate_rules::worker::{EncloseRequest, Request, Response};
 
@@ -40,6 +40,47 @@ pub struct Outlined<'a> {
 
 /// Finds the definition that encloses each place of each file; `None` where there is none or the scan failed.
 pub fn enclose(executable: &Path, limits: Limits, files: &[Outlined<'_>]) -> Vec<Vec<Option<Enclosing>>> {
+    let known = |scope: Option<EnclosingScope>| {
+        let EnclosingScope { lines, crumbs, .. } = scope?;
+        let is_known = lines.is_some() || !crumbs.is_empty();
+        is_known.then(|| Enclosing { lines: lines.and_then(|(start, end)| LineRange::new(start, end)), crumbs })
+    };
+    scopes(executable, limits, files, &|_, scope| known(scope))
+}
+
+/// The name of the scope of lines outside of all definitions.
+const TOP_LEVEL: &str = "(top level)";
+
+/// The function around a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Its name, with the names of the definitions around it.
+    pub name: String,
+    /// Its lines; `None` at the top level of the file.
+    pub lines: Option<LineRange>,
+}
+
+/// Finds the function around each place of each file; `None` where the language has none or the scan failed.
+#[must_use]
+pub fn functions(executable: &Path, limits: Limits, files: &[Outlined<'_>]) -> Vec<Vec<Option<Function>>> {
+    scopes(executable, limits, files, &|path, scope| {
+        let of_grammar = || code::grammar_of(&String::from_utf8_lossy(path)).is_some_and(has_definitions);
+        match scope.and_then(|scope| scope.function) {
+            Some(EnclosingFunction { name, lines: (start, end) }) => {
+                Some(Function { name, lines: LineRange::new(start, end) })
+            }
+            None => of_grammar().then(|| Function { name: TOP_LEVEL.to_owned(), lines: None }),
+        }
+    })
+}
+
+/// Finds the scope of each place of each file; `None` where the scan failed.
+fn scopes<T: Clone>(
+    executable: &Path,
+    limits: Limits,
+    files: &[Outlined<'_>],
+    known: &dyn Fn(&[u8], Option<EnclosingScope>) -> Option<T>,
+) -> Vec<Vec<Option<T>>> {
     let asked: Vec<(usize, &'static str, &[u8])> = files
         .iter()
         .enumerate()
@@ -50,12 +91,12 @@ pub fn enclose(executable: &Path, limits: Limits, files: &[Outlined<'_>]) -> Vec
         let places = files[index].places.iter().map(|place| (place.start(), place.end())).collect();
         Request::Enclose(EncloseRequest { grammar: grammar.to_owned(), places, max_lines: MAX_LINES })
     };
-    let mut enclosing: Vec<Vec<Option<Enclosing>>> = files.iter().map(|file| vec![None; file.places.len()]).collect();
+    let mut enclosing: Vec<Vec<Option<T>>> = files.iter().map(|file| vec![None; file.places.len()]).collect();
     for ((index, ..), answer) in asked.iter().zip(ask(executable, limits, &asked, &request)) {
         if let Some(Response::Enclosed(enclosed)) = answer
             && enclosed.len() == enclosing[*index].len()
         {
-            enclosing[*index] = enclosed.into_iter().map(|enclosed| enclosed.map(known)).collect();
+            enclosing[*index] = enclosed.into_iter().map(|enclosed| known(files[*index].path, enclosed)).collect();
         }
     }
     enclosing
@@ -97,9 +138,4 @@ fn ask(
 fn grammar(path: &[u8], text: &[u8], limits: Limits) -> Option<&'static str> {
     let grammar = code::grammar_of(&String::from_utf8_lossy(path))?;
     (text.len() as u64 <= limits.file_bytes).then(|| grammar_name(grammar))
-}
-
-fn known(enclosed: EnclosingScope) -> Enclosing {
-    let lines = enclosed.lines.and_then(|(start, end)| LineRange::new(start, end));
-    Enclosing { lines, crumbs: enclosed.crumbs }
 }

@@ -1,7 +1,7 @@
 //! Schema migrations of PostgreSQL: the first process creates or migrates the tables, and others wait.
 //!
 //! ```text
-//! tollgate_schema   version 9, works_with 7: made by version 9; programs of version 7 may run beside it
+//! tollgate_schema   version 10, works_with 7: made by version 10; programs of version 7 may run beside it
 //! ```
 //!
 //! A migration that only adds is compatible with the version before, so that servers of both can run side by side during an
@@ -14,13 +14,14 @@ use crate::store::sql::{self, Connection, Error, OptionalExtension as _, WriteMo
 use super::explain;
 
 /// The migrations, from the first version that supports PostgreSQL on.
-const MIGRATIONS: [(usize, &str); 3] = [
+const MIGRATIONS: [(usize, &str); 4] = [
     (7, include_str!("../postgres/0007.sql")),
     (8, include_str!("../postgres/0008.sql")),
     (9, include_str!("../postgres/0009.sql")),
+    (10, include_str!("../postgres/0010.sql")),
 ];
 /// The version of this program.
-const VERSION: usize = 9;
+const VERSION: usize = 10;
 /// The oldest compatible version.
 const WORKS_WITH: usize = 7;
 
