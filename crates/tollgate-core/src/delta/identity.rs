@@ -8,6 +8,8 @@
 //! 3. overlapping lines, of the same rule, or of the same category with related words (with any words where neither
 //!    quotes code), or of another with similar words.
 //!
+//! Findings about the whole change have neither lines nor code: they match by equal or nearly equal words in one category.
+//!
 //! File and title alone never match two findings whose code differs: all findings of a rule share them. Similar words
 //! alone never match either, and about the same code a different number, name or negation is another finding, so that a
 //! new blocker cannot pass as an old one. Where a reviewer called a prior finding open or fixed, that is its answer: what it
@@ -24,7 +26,7 @@ mod group;
 mod words;
 
 use crate::delta::line_map::{LineMap, Mapped};
-use crate::finding::{Category, Finding, LineRange, Location, Severity, Side};
+use crate::finding::{Category, Finding, LineRange, Location, NOTHING_QUOTED, Severity, Side, is_about_whole_change};
 use crate::fingerprint::{InFile, normalise};
 use crate::path::FilePath;
 
@@ -66,6 +68,9 @@ pub struct ComparedFinding<'a> {
 
 impl<'a> From<&'a Finding> for ComparedFinding<'a> {
     fn from(finding: &'a Finding) -> Self {
+        // A finding about the whole change has a placeholder for a place, which every other one has too.
+        let is_placed = !is_about_whole_change(finding);
+        let is_quoted = is_placed && finding.evidence != NOTHING_QUOTED;
         Self {
             file: &finding.location.file,
             title: finding.summary.as_str(),
@@ -73,9 +78,9 @@ impl<'a> From<&'a Finding> for ComparedFinding<'a> {
             category: finding.category,
             rule: finding.origin.rule.as_deref(),
             reviewer: finding.origin.reviewer.as_deref(),
-            lines: Some(finding.location.lines),
+            lines: is_placed.then_some(finding.location.lines),
             side: finding.location.side,
-            evidence: &finding.evidence,
+            evidence: if is_quoted { &finding.evidence } else { "" },
             reason: finding.reason.as_deref().unwrap_or_default(),
             scope: finding.extra.get(SCOPE).and_then(serde_json::Value::as_str),
             is_answered: false,
@@ -115,6 +120,9 @@ pub fn match_findings(prior: &[ComparedFinding<'_>], current: &[ComparedFinding<
         by_evidence(&mut open);
     }
     let n_not_compared = if open.is_any_left() { by_location::by_location(&mut open) } else { 0 };
+    if open.is_any_left() {
+        by_words(&mut open);
+    }
     open.pairs.sort_unstable();
     FindingPairs { pairs: open.pairs, n_not_compared }
 }
@@ -313,6 +321,20 @@ fn by_evidence(open: &mut Unmatched<'_>) {
     current.sort_unstable();
     for (prior, current) in equal_runs(&prior, &current, |key| &key.0) {
         group::pair_of_one_quote(open, &indices(prior), &indices(current));
+    }
+}
+
+/// Matches findings without lines and code, in one file and category, by nearly equal words.
+fn by_words(open: &mut Unmatched<'_>) {
+    let is_bare = |claim: &ComparedFinding<'_>| claim.lines.is_none() && claim.evidence.trim().is_empty();
+    let prior = open.prior_left().into_iter().filter(|&i| is_bare(&open.prior[i]));
+    let mut prior: Vec<_> = prior.map(|i| ((open.paths[i], open.prior[i].category), i)).collect();
+    let current = open.current_left().into_iter().filter(|&j| is_bare(&open.current[j]));
+    let mut current: Vec<_> = current.map(|j| ((open.current[j].file, open.current[j].category), j)).collect();
+    prior.sort_unstable();
+    current.sort_unstable();
+    for (prior, current) in equal_runs(&prior, &current, |key| key.0) {
+        group::pair_of_near_words(open, &indices(prior), &indices(current));
     }
 }
 

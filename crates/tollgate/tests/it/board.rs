@@ -365,6 +365,49 @@ fn a_later_reviewer_is_asked_about_all_that_the_last_review_left_open() {
 }
 
 #[test]
+fn findings_about_the_whole_change_are_one_only_in_equal_or_nearly_equal_words() {
+    let whole = |severity: &str, category: &str, title: &str| {
+        let mut finding = finding(severity, "", 1, title, "");
+        finding["category"] = category.into();
+        finding
+    };
+    let stub = FakeModel::answering(move |question| {
+        let open = ["P1", "P2", "P3"].map(|id| serde_json::json!({ "id": id, "state": "open", "evidence": "" }));
+        let (findings, prior) = if question.contains("P1 High/") {
+            let repeated = whole("Medium", "Doc", "The changelog has no entry");
+            (vec![whole("High", "Test", "The public interface was removed"), repeated], open.to_vec())
+        } else {
+            let untested = whole("High", "Test", "There are no tests");
+            let migration = whole("High", "Test", "The migration cannot be undone");
+            (vec![untested, migration, whole("Medium", "Doc", "The changelog has no entry.")], Vec::new())
+        };
+        let (decision, summary) = ("rejected", "what I think");
+        serde_json::json!({ "prior": prior, "decision": decision, "summary": summary, "findings": findings })
+            .to_string()
+    });
+    let script = format!("echo '{GOOD}' > b$(git rev-list --count HEAD).js");
+    let desk = Desk::configured(&script, &with_model(&stub));
+    let ended = Ended::of(&desk, "Whole", "");
+    let rows = ended.board.iterations(ended.project.id, &ended.id).unwrap();
+    let titles = |index: usize| -> Vec<String> {
+        let mut titles: Vec<String> = rows[index].iteration.findings.iter().map(|it| it.title.clone()).collect();
+        titles.sort();
+        titles
+    };
+    assert_eq!(titles(0).len(), 3);
+    assert_eq!(
+        titles(1).iter().map(|title| title.trim_end_matches('.')).collect::<Vec<_>>(),
+        [
+            "The changelog has no entry",
+            "The migration cannot be undone",
+            "The public interface was removed",
+            "There are no tests"
+        ]
+    );
+    ended.stop();
+}
+
+#[test]
 fn a_reviewer_that_rejects_needs_a_reason_and_then_has_its_way() {
     let stub = FakeModel::answering(|question| {
         let fixed = question.contains("checked");

@@ -15,6 +15,8 @@ const SAME_LINES: f64 = 0.39;
 const OTHER_CATEGORY: f64 = 0.45;
 /// The least similarity of two titles without reasons, which have fewer words to tell them apart.
 const BARE_TITLES: f64 = 0.59;
+/// The least similarity of two findings that share no code, only their file and category.
+const NO_CODE: f64 = 0.7;
 /// The score of two findings of one rule.
 const SAME_RULE: f64 = 2.0;
 /// An edited line shares at least this part of its words with the line it replaces.
@@ -62,6 +64,14 @@ impl<'a> ReadFinding<'a> {
             }
             _ => self.is_worded_as(other, code),
         }
+    }
+
+    /// The similarity of two findings that share no code, if their words are nearly equal.
+    pub(super) fn is_nearly_worded_as(&self, other: &Self) -> Option<f64> {
+        let is_praise = |read: &Self| read.claim.severity == Severity::Praise;
+        let score = self.words.score(&other.words);
+        let are_alike = is_praise(self) == is_praise(other) && self.words.are_related(&other.words);
+        (score >= NO_CODE && are_alike).then_some(score)
     }
 
     fn is_worded_as(&self, other: &Self, code: SharedCode) -> Option<f64> {

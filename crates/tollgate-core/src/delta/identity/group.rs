@@ -47,6 +47,23 @@ pub(super) fn pair_of_one_quote(open: &mut Unmatched<'_>, prior: &[usize], curre
     pair_best(open, scored);
 }
 
+/// Pairs findings without lines and code whose words are nearly equal, the most similar first.
+pub(super) fn pair_of_near_words(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
+    if prior.len().saturating_mul(current.len()) > MAX_COMPARED {
+        return;
+    }
+    let of_current: Vec<ReadFinding<'_>> = current.iter().map(|&j| ReadFinding::of(open.current[j])).collect();
+    let mut scored = Vec::new();
+    for &i in prior {
+        let one = ReadFinding::of(open.prior[i]);
+        for (&j, other) in current.iter().zip(&of_current) {
+            let score = one.is_nearly_worded_as(other);
+            scored.extend(score.map(|score| Scored::new(open, (i, j), score)));
+        }
+    }
+    pair_best(open, scored);
+}
+
 /// Pairs findings whose lines overlap, nearest first.
 fn pair_overlapping(open: &mut Unmatched<'_>, prior: &[usize], current: &[usize]) {
     let prior: Vec<usize> = prior.iter().copied().filter(|&i| open.prior_left[i]).collect();

@@ -71,6 +71,18 @@ fn say(text: &str) -> OwnedFinding {
     }
 }
 
+#[test]
+fn findings_without_lines_and_code_are_one_by_equal_or_nearly_equal_words() {
+    let untested = || say("unknown There are no tests").about(Category::Test);
+    let migration = || say("unknown The migration cannot be undone").about(Category::Test);
+    let removed = || say("unknown The public interface was removed").about(Category::Test);
+    check(&[untested(), migration()], &[removed()], &[]);
+    check(&[untested(), migration()], &[removed(), migration()], &[(1, 1)]);
+    let nearly = say("unknown The migration can not be undone").about(Category::Test);
+    check(&[untested(), migration()], &[nearly], &[(1, 0)]);
+    check(&[migration()], &[migration().about(Category::Doc)], &[(0, 0)]);
+}
+
 fn joined(prior: &[OwnedFinding], current: &[OwnedFinding], map: &LineMap) -> FindingPairs {
     let prior: Vec<ComparedFinding<'_>> = prior.iter().map(OwnedFinding::claim).collect();
     let current: Vec<ComparedFinding<'_>> = current.iter().map(OwnedFinding::claim).collect();
