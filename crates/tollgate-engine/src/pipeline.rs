@@ -43,6 +43,7 @@ pub use comment::{stored_summary_text, summary_text};
 pub(crate) use models::board_context;
 pub use models::{ModelOptions, ReviewerRun, ReviewerStatement, SentPrompt};
 pub use preview::{Preview, preview};
+pub(crate) use prior::MovedDelta;
 pub use prior::SinceLast;
 pub use request::{GatedFeature, ImportedFindings, Memory, PullRequest, ReviewContext, ReviewRequest, Runtime};
 

@@ -3,11 +3,13 @@
 //! ```text
 //! fp-0123456789abcdef-89abcdef       the fingerprint and a hash of the evidence
 //! fp-0123456789abcdef-89abcdef.2     the second equal finding in one file
+//! f-3c1e07d2                         the short id of a key, for people
 //! ```
 //!
 //! The fingerprint alone is the same for every match of a rule in a file, and each match has its own comment. Line
 //! numbers are not part of a key, since they move with every push. A finding that a later review words differently keeps
-//! the key of its first report in [`KEY`], so that it has one comment.
+//! the key of its first report in [`KEY`], so that it has one comment. `F001` is the place of a finding in the list of one
+//! review, so a comment that stays shows the short id, which names the same finding after every push.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -19,6 +21,9 @@ use crate::fingerprint::Fingerprint;
 
 /// The extension field with the key of a finding that an earlier review reported in other words.
 pub const KEY: &str = "x_key";
+
+/// The beginning of a short id.
+const SHORT: &str = "f-";
 
 /// The key of a finding on a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -106,13 +111,30 @@ impl FindingKey {
         self.fingerprint
     }
 
-    /// Finds a finding by its id (`F003`), key, or unique fingerprint.
+    /// The short id, which stays the same while the finding is reported: `f-3c1e07d2`.
+    #[must_use]
+    pub fn short(self) -> String {
+        let mixed = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        format!("{SHORT}{:08x}", self.to_string().bytes().fold(0x811c_9dc5, mixed))
+    }
+
+    /// True for the form of a short id.
+    #[must_use]
+    pub fn is_short(id: &str) -> bool {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        id.strip_prefix(SHORT).is_some_and(|digits| digits.len() == 8 && digits.bytes().all(is_digit))
+    }
+
+    /// Finds a finding by its id (`F003`), short id, key, or unique fingerprint.
     ///
     /// The evidence may have changed since an older comment; then the fingerprint of its key decides.
     #[must_use]
     pub fn find(findings: &[Finding], id: &str) -> Option<usize> {
         if let Some(id) = FindingId::parse(id) {
             return findings.iter().position(|finding| finding.id == id);
+        }
+        if Self::is_short(id) {
+            return Self::all(findings).iter().position(|key| key.short() == id);
         }
         let key = Self::parse(id);
         let exact = key.and_then(|key| Self::all(findings).iter().position(|other| *other == key));
@@ -213,6 +235,9 @@ mod tests {
         assert_eq!(FindingKey::find(&findings, "F002"), Some(1));
         assert_eq!(FindingKey::find(&findings, "F003"), None);
         assert_eq!(FindingKey::find(&findings, &keys[1].to_string()), Some(1));
+        assert_eq!(FindingKey::find(&findings, &keys[1].short()), Some(1));
+        assert!(FindingKey::is_short(&keys[1].short()) && keys[0].short() != keys[1].short());
+        assert_eq!(FindingKey::find(&findings, "f-00000000"), None);
         assert_eq!(FindingKey::find(&findings, "fp-0000000000000000"), None);
         assert_eq!(FindingKey::find(&findings, "fp-0000000000000000-00000000"), None);
         assert_eq!(FindingKey::find(&findings, "x"), None);

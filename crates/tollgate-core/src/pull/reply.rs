@@ -63,14 +63,21 @@ impl ReplyTarget<'_> {
 /// Lists the commands.
 #[must_use]
 pub fn help(to: &ReplyTarget<'_>) -> String {
-    to.answer(&format!("{}{}", table(to), ACCESS_NOTE))
+    to.answer(&format!("{}{}", table(to, |_| true), ACCESS_NOTE))
+}
+
+/// Lists the commands that work on a closed pull request.
+#[must_use]
+pub fn help_when_closed(to: &ReplyTarget<'_>) -> String {
+    let works = |command: &str| !matches!(command, "review" | "full review" | "pause" | "resume");
+    to.answer(&format!("This pull request is closed, so it is not reviewed.\n\n{}{}", table(to, works), ACCESS_NOTE))
 }
 
 const ACCESS_NOTE: &str = "\nAll commands except `explain` and `help` need write access to this repository.";
 
-fn table(to: &ReplyTarget<'_>) -> String {
+fn table(to: &ReplyTarget<'_>, is_listed: impl Fn(&str) -> bool) -> String {
     let mut text = String::from("| command, at the beginning of a line | effect |\n|---|---|\n");
-    for (command, what) in COMMANDS {
+    for (command, what) in COMMANDS.into_iter().filter(|(command, _)| is_listed(command)) {
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "| {} | {what} |", to.say(command));
     }
@@ -87,14 +94,24 @@ pub fn explain(to: &ReplyTarget<'_>, finding: &Finding, rule: Option<&str>) -> S
     if !finding.evidence.trim().is_empty() {
         parts.push(prose::code_block(&visible_lines(&cut(finding.evidence.trim_matches('\n'))), ""));
     }
-    parts.extend(said(rule));
+    // The reason of a rule's finding is that of its rule.
+    let is_known = |rule: &&str| finding.reason.as_deref().is_some_and(|reason| reason.contains(rule.trim()));
+    parts.extend(said(rule.filter(|rule| !is_known(rule))));
     if let Some(suggestion) = said(finding.suggestion.as_deref()) {
         parts.push(format!("Suggested fix:\n\n{suggestion}"));
     }
     let rule = finding.origin.rule.as_deref().map(|rule| shown(rule, 100)).filter(|rule| !rule.is_empty());
     let by = rule.map_or_else(String::new, |rule| format!("Found by the rule {}. ", code_span(&rule)));
     let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding)));
-    parts.push(format!("<sub>{by}If this is wrong, write {dismiss}.</sub>"));
+    // Praise asks for nothing, so there is nothing to dismiss.
+    let dismiss = match finding.severity {
+        Severity::Praise => String::new(),
+        _ => format!("If this is wrong, write {dismiss}."),
+    };
+    let footer = format!("{by}{dismiss}");
+    if !footer.trim().is_empty() {
+        parts.push(format!("<sub>{}</sub>", footer.trim_end()));
+    }
     to.answer(&parts.join("\n\n"))
 }
 
@@ -165,29 +182,50 @@ pub fn resolved_without_reason(to: &ReplyTarget<'_>, finding: &Finding) -> Strin
     to.answer(&format!("The finding still counts: {why}. If it is wrong, write {dismiss} in this thread."))
 }
 
+/// Reports a number that named different findings in the reviews of the pull request.
+#[must_use]
+pub fn ambiguous_number(to: &ReplyTarget<'_>, asked: &str, findings: &[Finding]) -> String {
+    let asked = words(asked).unwrap_or_default();
+    let text = format!(
+        "{asked} named different findings in the reviews of this pull request, so nothing was done. Name the finding by \
+         its id, or reply in its thread."
+    );
+    with_findings(to, text, findings)
+}
+
 /// Reports an unknown or ambiguous finding; `findings` are the known ones.
 #[must_use]
 pub fn no_such_finding(to: &ReplyTarget<'_>, asked: Option<&str>, findings: &[Finding]) -> String {
     let is_several =
         asked.and_then(Fingerprint::parse).is_some_and(|asked| FindingKey::alike(findings, asked).len() > 1);
-    let mut text = match asked.and_then(words) {
+    let text = match asked.and_then(words) {
         Some(asked) if is_several => format!("{asked} matches several findings. Name one by its id."),
         Some(asked) => format!("No finding matches {asked}."),
         None => "Name a finding by its id, or reply in its thread.".to_owned(),
     };
+    with_findings(to, text, findings)
+}
+
+fn with_findings(to: &ReplyTarget<'_>, mut text: String, findings: &[Finding]) -> String {
     if findings.is_empty() {
         text.push_str(" The last review has no findings.");
         return to.answer(&text);
     }
     text.push_str(" Findings:\n\n");
     for (finding, key) in findings.iter().zip(FindingKey::all(findings)).take(MAX_LISTED) {
-        let key = code_span(&key.to_string());
-        let _ = writeln!(text, "- {} or {key}: {} at {}", finding.id, title(finding), place(finding));
+        let id = code_span(&key.short());
+        let _ = writeln!(text, "- {id}: {} at {}", title(finding), place(finding));
     }
     if findings.len() > MAX_LISTED {
         let _ = writeln!(text, "- and {} more", findings.len() - MAX_LISTED);
     }
     to.answer(&text)
+}
+
+/// Reports that the pull request is closed.
+#[must_use]
+pub fn closed(to: &ReplyTarget<'_>) -> String {
+    to.answer("This pull request is closed, so it is not reviewed. Reopen it to have it reviewed.")
 }
 
 /// Reports that there is no review yet.
@@ -209,12 +247,12 @@ pub fn resumed(to: &ReplyTarget<'_>) -> String {
     to.answer("Resumed: every push is reviewed again, starting with the current head.")
 }
 
-/// Confirms that a review starts.
+/// Confirms that a review is queued.
 #[must_use]
-pub fn review_started(to: &ReplyTarget<'_>, head: Option<&Sha>, is_full: bool) -> String {
+pub fn review_queued(to: &ReplyTarget<'_>, head: Option<&Sha>, is_full: bool) -> String {
     let head = head.map_or_else(String::new, |head| format!(" of {}", head.short()));
     let what = if is_full { "A full review" } else { "A review" };
-    to.answer(&format!("{what}{head} has started. The check shows its result."))
+    to.answer(&format!("{what}{head} is queued. The check shows its result."))
 }
 
 /// Says in the thread of a finding that it is resolved.
@@ -249,7 +287,7 @@ pub fn unknown(to: &ReplyTarget<'_>, said: &str) -> String {
             None => format!("Unknown command {words}."),
         },
     };
-    to.answer(&format!("{text}\n\n{}", table(to)))
+    to.answer(&format!("{text}\n\n{}", table(to, |_| true)))
 }
 
 /// Reports a failed command.

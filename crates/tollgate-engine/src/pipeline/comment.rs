@@ -18,13 +18,9 @@ pub fn summary_text(reviewed: &Reviewed, bot: &str, since: Option<&SinceLast>) -
     let (keywords, details) = (reviewed.intent.brief(), details(reviewed));
     let since = since.filter(|since| since.had_findings());
     let checked = checked(reviewed, &analysis, since);
-    let purpose = match since {
-        Some(_) => reviewed.purpose.since_last.as_deref(),
-        None => reviewed.purpose.whole.as_deref(),
-    };
     let comment = Comment {
         analysis: Some(&analysis),
-        what: purpose,
+        what: purpose(reviewed, since),
         checked: &checked,
         keywords: keywords.as_deref(),
         early_feedback: reviewed.policy.early_feedback,
@@ -36,10 +32,20 @@ pub fn summary_text(reviewed: &Reviewed, bot: &str, since: Option<&SinceLast>) -
     write(&comment)
 }
 
+/// What the change is for, or what happened since the last review.
+fn purpose<'a>(reviewed: &'a Reviewed, since: Option<&SinceLast>) -> Option<&'a str> {
+    match since {
+        Some(_) => reviewed.purpose.since_last.as_deref(),
+        None => reviewed.purpose.whole.as_deref(),
+    }
+}
+
 /// The text of the summary of a stored review, with the figures that it remembers.
 pub fn stored_summary_text(review: &Review, gate: Gate, bot: &str) -> Option<String> {
     let remembered = RememberedSummary::of(review);
-    write(&remembered.comment(review, gate, bot))
+    let since = SinceLast::stored(review).filter(SinceLast::had_findings);
+    let since = since.as_ref().map(SinceLast::for_report);
+    write(&Comment { since, ..remembered.comment(review, gate, bot) })
 }
 
 /// The field of a stored review with the parts of its summary that the review alone does not tell.
@@ -47,15 +53,17 @@ const REMEMBERED: &str = "x_summary";
 /// The most files that are remembered by name.
 const MAX_FILES: usize = 5000;
 
-/// The parts of a summary that a review alone does not tell: figures of the change, keywords, reviewers and their cost.
+/// The parts of a summary that a review alone does not tell: what the change is for, figures of the change, keywords, reviewers and their cost.
 ///
 /// ```json
-/// {"keywords": "type feat", "cap": 10, "early_feedback": false, "details": ["Reviewers: rules"],
-///  "files": [["src/a.js", 12, 3]]}
+/// {"what": "Parse the input.", "checked": ["Tests changed with the code"], "keywords": "type feat", "cap": 10,
+///  "early_feedback": false, "details": ["Reviewers: rules"], "files": [["src/a.js", 12, 3]]}
 /// ```
 #[derive(Debug, Default)]
 pub(crate) struct RememberedSummary {
     analysis: Option<Analysis>,
+    what: Option<String>,
+    checked: Vec<String>,
     keywords: Option<String>,
     early_feedback: bool,
     cap: Option<usize>,
@@ -63,12 +71,15 @@ pub(crate) struct RememberedSummary {
 }
 
 /// The review with these parts, to be stored.
-pub(crate) fn with_remembered_summary(reviewed: &Reviewed) -> Review {
+pub(crate) fn with_remembered_summary(reviewed: &Reviewed, since: Option<&SinceLast>) -> Review {
     let mut review = reviewed.review.clone();
     let analysis = reviewed.change.analyze();
+    let since = since.filter(|since| since.had_findings());
     let file = |file: &AnalyzedFile| json!([file.path.to_string(), file.n_added, file.n_removed]);
     let is_small = analysis.files.len() <= MAX_FILES;
     let remembered = json!({
+        "what": purpose(reviewed, since),
+        "checked": checked(reviewed, &analysis, since),
         "keywords": reviewed.intent.brief(),
         "cap": reviewed.policy.cap,
         "early_feedback": reviewed.policy.early_feedback,
@@ -83,14 +94,19 @@ impl RememberedSummary {
     /// Reads these parts from a stored review; what is missing is left out.
     pub(crate) fn of(review: &Review) -> Self {
         let Some(value) = review.extra.get(REMEMBERED) else { return Self::default() };
-        let details = value["details"].as_array().into_iter().flatten();
+        let lines = |name: &str| -> Vec<String> {
+            let lines = value[name].as_array().into_iter().flatten();
+            lines.filter_map(|line| line.as_str().map(str::to_owned)).collect()
+        };
         let files = value["files"].as_array().map(|files| files.iter().filter_map(analyzed).collect());
         Self {
             analysis: files.map(|files| Analysis { files, risks: Vec::new(), refused: Vec::new() }),
+            what: value["what"].as_str().map(str::to_owned),
+            checked: lines("checked"),
             keywords: value["keywords"].as_str().map(str::to_owned),
             early_feedback: value["early_feedback"].as_bool().unwrap_or_default(),
             cap: value["cap"].as_u64().and_then(|cap| usize::try_from(cap).ok()),
-            details: details.filter_map(|line| line.as_str().map(str::to_owned)).collect(),
+            details: lines("details"),
         }
     }
 
@@ -98,6 +114,8 @@ impl RememberedSummary {
     pub(crate) fn comment<'a>(&'a self, review: &'a Review, gate: Gate, bot: &'a str) -> Comment<'a> {
         Comment {
             analysis: self.analysis.as_ref(),
+            what: self.what.as_deref(),
+            checked: &self.checked,
             keywords: self.keywords.as_deref(),
             early_feedback: self.early_feedback,
             commented: self.cap,

@@ -32,8 +32,10 @@ use crate::failure::Failure;
 use crate::store::{Run, Store, Subject};
 
 mod settle;
+mod stored;
 
 pub(super) use settle::{PriorKey, Settled};
+pub(crate) use stored::MovedDelta;
 
 /// For a smaller change, comparing all files is as fast as finding out which of them are known.
 const MIN_LINES: usize = 1_000;
@@ -109,6 +111,7 @@ impl SinceLast {
             "dismissed": dismissed.collect::<Vec<_>>(),
             "withheld": self.n_withheld,
             "held_back": self.n_held_back,
+            "fresh": self.n_fresh,
             "verdict_update": delta.name(),
         })
     }

@@ -3,16 +3,17 @@
 //! Commands that change something need write permission at the host. The effect and the reply are stored in one
 //! transaction, so that a crash neither loses the reply nor repeats the effect.
 
+use std::collections::{BTreeSet, HashMap};
+
 use tollgate_core::finding::{Finding, FindingId, Severity};
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::gate;
-use tollgate_core::pull::command::Command;
+use tollgate_core::pull::command::{self, Command};
 use tollgate_core::pull::finding_key::FindingKey;
 use tollgate_core::pull::marker::Marker;
 use tollgate_core::pull::reply::{self, ReplyTarget};
 use tollgate_core::pull::webhook_event::CommentRef;
-use tollgate_core::report::head_state::SINCE_LAST;
-use tollgate_core::review::{Review, Withheld, WithheldFinding};
+use tollgate_core::review::{Review, Suppressor, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_core::suppress::{self, Dismissal};
 use tollgate_rules::catalog;
@@ -23,12 +24,16 @@ use super::publish::{self, JobError};
 use super::work::{PullJob, fenced, settings_of};
 use crate::forge::host::{Comment, Permission};
 use crate::party::Party;
+use crate::pipeline::MovedDelta;
 use crate::store::pulls::{BotCommand, BotCommandRow, BotEffect, BotReply, NewPost, PostKind, PullRow};
 use crate::store::{CompletedRun, DismissalRow, NewDismissal, Run, RunRecord, Subject};
 use crate::timestamp::iso;
 
 /// The most characters of a reason that is taken from a thread.
 const MAX_REASON: usize = 1000;
+
+/// The most reviews of a pull request in which the number of a finding is looked up.
+const MAX_RUNS: u32 = 100;
 
 /// Answers all pending commands.
 pub(super) fn answer_all(job: &PullJob<'_>) -> Result<(), JobError> {
@@ -68,19 +73,20 @@ fn execute(
 ) -> Result<CommandResult, JobError> {
     let to = ReplyTarget { comment: place.comment(), mention: &job.me.mention };
     let answer = |effect: BotEffect, body: String| CommandResult { effect, posts: vec![reply_to(row, place, body)] };
-    // Nothing is posted on a closed pull request.
-    let pull = job.pull()?;
-    if !pull.is_open {
-        return Ok(CommandResult::nothing());
-    }
     // A bot only gets here to propose a dismissal, which has no effect by itself.
     if command.needs_write() && !told.is_by_bot() && !may_write(job, &told.who)? {
         // Anybody can write a comment: a reply to each would let strangers write by our hand.
-        let is_author = told.who == pull.author;
+        let is_author = told.who == job.pull()?.author;
         let refusal = || answer(BotEffect::Nothing, reply::no_permission(&to));
         return Ok(if is_author { refusal() } else { CommandResult::nothing() });
     }
-    let review = |whole| answer(BotEffect::Review { whole }, reply::review_started(&to, None, whole));
+    let is_about_reviews =
+        matches!(command, Command::Review | Command::FullReview | Command::Pause | Command::Resume | Command::Help);
+    if is_about_reviews && !job.pull()?.is_open {
+        let body = if *command == Command::Help { reply::help_when_closed(&to) } else { reply::closed(&to) };
+        return Ok(answer(BotEffect::Nothing, body));
+    }
+    let review = |whole| answer(BotEffect::Review { whole }, reply::review_queued(&to, None, whole));
     Ok(match command {
         Command::Review => review(false),
         Command::FullReview => review(true),
@@ -168,8 +174,8 @@ fn proposal_of(job: &PullJob<'_>, finding: &Finding) -> Result<Option<DismissalR
     Ok(proposals.into_iter().find(is_it))
 }
 
-/// Resolving one of our threads dismisses its finding with the last words of a person there; reopening it withdraws the
-/// dismissal. A blocker without a word stays, and a Critical needs the command.
+/// Resolving one of our threads dismisses its finding with what the person who resolves it last said there; reopening it
+/// withdraws the dismissal at once. A blocker without a word stays, and a Critical needs the command.
 fn thread(
     job: &PullJob<'_>,
     row: &PullRow,
@@ -186,11 +192,11 @@ fn thread(
     if !may_write(job, &told.who)? {
         return Ok(CommandResult::nothing());
     }
+    let run = last_run(job, row)?;
     if !resolved {
-        let effect = BotEffect::Withdraw { subject: subject(job), fingerprint: key.fingerprint() };
-        return Ok(CommandResult { effect, posts: Vec::new() });
+        return withdraw(job, row, run, key);
     }
-    let Some(run) = last_run(job, row)? else { return Ok(CommandResult::nothing()) };
+    let Some(run) = run else { return Ok(CommandResult::nothing()) };
     let findings = run.review.as_ref().map(|review| review.findings.as_slice()).unwrap_or_default();
     let finding = FindingKey::find(findings, &key.to_string()).and_then(|index| findings.get(index));
     let Some(finding) = finding else { return Ok(CommandResult::nothing()) };
@@ -207,19 +213,18 @@ fn thread(
     }
 }
 
-/// The last words of a person in a thread, with the name of a person who did not resolve it.
+/// The last words in a thread of the person who resolves it. Commands are no reason, and neither is what others say.
 fn last_words(job: &PullJob<'_>, root: u64, resolver: &str) -> Result<Option<String>, JobError> {
     let comments = job.host.line_comments(&job.repo, job.number)?;
-    let is_word =
-        |comment: &&Comment| comment.answers == Some(root) && !comment.author.is_bot && !job.me.wrote(&comment.author);
-    let words = comments.iter().rev().filter(is_word).find_map(|comment| {
-        let said = suppress::reason(&comment.body).ok()?.chars().take(MAX_REASON).collect::<String>();
-        Some(match comment.author.login.eq_ignore_ascii_case(resolver) {
-            true => said,
-            false => format!("{said} ({})", comment.author.login),
-        })
-    });
-    Ok(words)
+    let is_word = |comment: &&Comment| {
+        comment.answers == Some(root)
+            && !comment.author.is_bot
+            && comment.author.login.eq_ignore_ascii_case(resolver)
+            && command::parse(&comment.body, &job.me.mention).is_none()
+    };
+    let mut words = comments.iter().rev().filter(is_word);
+    let words = words.find_map(|comment| suppress::reason(&comment.body).ok());
+    Ok(words.map(|said| said.chars().take(MAX_REASON).collect()))
 }
 
 fn may_write(job: &PullJob<'_>, who: &str) -> Result<bool, JobError> {
@@ -251,16 +256,45 @@ fn found(
 ) -> Result<Result<(Run, Finding), String>, JobError> {
     let Some(run) = last_run(job, row)? else { return Ok(Err(reply::no_review(to))) };
     let findings = run.review.as_ref().map(|review| review.findings.clone()).unwrap_or_default();
-    let named = match (named, place) {
-        (Some(named), _) => Some(named.to_owned()),
-        (None, CommentRef::Thread { root, .. }) => key_of(job, root)?.map(|key| key.to_string()),
-        (None, CommentRef::Conversation(_)) => None,
+    let of_thread = match place {
+        CommentRef::Thread { root, .. } => key_of(job, root)?.map(|key| key.to_string()),
+        CommentRef::Conversation(_) => None,
+    };
+    let named = match named.map(|named| (named, FindingId::parse(named))) {
+        Some((named, Some(id))) => {
+            let meant = keys_of_number(job, id)?;
+            match of_thread.filter(|key| meant.contains(key)).or_else(|| only(&meant)) {
+                Some(key) => Some(key),
+                None if meant.is_empty() => Some(named.to_owned()),
+                None => return Ok(Err(reply::ambiguous_number(to, named, &findings))),
+            }
+        }
+        Some((named, None)) => Some(named.to_owned()),
+        None => of_thread,
     };
     let index = named.as_deref().and_then(|named| FindingKey::find(&findings, named));
     Ok(match index.and_then(|index| findings.get(index).cloned()) {
         Some(finding) => Ok((run, finding)),
         None => Err(reply::no_such_finding(to, named.as_deref(), &findings)),
     })
+}
+
+/// The keys of the findings that a number named in the reviews of a pull request.
+///
+/// The number of a finding is its place in the list of one review, and a person may have read any of them.
+fn keys_of_number(job: &PullJob<'_>, id: FindingId) -> Result<BTreeSet<String>, JobError> {
+    let runs = job.pulls.database().runs_of(&subject(job), MAX_RUNS)?;
+    let reviews = runs.iter().filter_map(|run| run.review.as_ref());
+    let key_in = |review: &Review| {
+        let place = review.findings.iter().position(|finding| finding.id == id)?;
+        FindingKey::all(&review.findings).get(place).map(ToString::to_string)
+    };
+    Ok(reviews.filter_map(|review| key_in(review)).collect())
+}
+
+/// The only element of a set.
+fn only(keys: &BTreeSet<String>) -> Option<String> {
+    keys.first().filter(|_| keys.len() == 1).cloned()
 }
 
 /// The finding of one of our review comments.
@@ -279,11 +313,37 @@ fn dismiss(
     run: Run,
     (dismissal, everywhere): (Dismissal, bool),
 ) -> Result<CommandResult, JobError> {
+    let subject = subject(job);
+    let dismissal = dismissal.made(Some(&told.who), iso(job.pulls.now()), everywhere);
+    let Some((record, posts)) = reevaluated(job, row, run, |review| Some(without(review, &dismissal)))? else {
+        return Ok(CommandResult::nothing());
+    };
+    let party = Party::Person(told.who.clone());
+    let dismissal = Box::new(NewDismissal { dismissal, party, subject, everywhere });
+    Ok(CommandResult { effect: BotEffect::Dismiss { dismissal, record: Some(record) }, posts })
+}
+
+/// Withdraws the dismissal of a finding, which counts again at once.
+fn withdraw(job: &PullJob<'_>, row: &PullRow, run: Option<Run>, key: FindingKey) -> Result<CommandResult, JobError> {
+    let again = match run {
+        Some(run) => reevaluated(job, row, run, |review| with(review, key))?,
+        None => None,
+    };
+    let (record, posts) = again.map_or((None, Vec::new()), |(record, posts)| (Some(record), posts));
+    let effect = BotEffect::Withdraw { subject: subject(job), fingerprint: key.fingerprint(), record };
+    Ok(CommandResult { effect, posts })
+}
+
+/// Stores a review again after one of its findings was dismissed or counts again, and renders it, without asking models.
+fn reevaluated(
+    job: &PullJob<'_>,
+    row: &PullRow,
+    run: Run,
+    change: impl FnOnce(Review) -> Option<Review>,
+) -> Result<Option<(Box<RunRecord>, Vec<NewPost>)>, JobError> {
     let (subject, now) = (subject(job), job.pulls.now());
-    let dismissal = dismissal.made(Some(&told.who), iso(now), everywhere);
     let Run { review, n_added, snapshot, prior, .. } = run;
-    let Some(review) = review else { return Ok(CommandResult::nothing()) };
-    let review = without(*review, &dismissal);
+    let Some(review) = review.and_then(|review| change(*review)) else { return Ok(None) };
     let settings = settings_of(job, row);
     let gate = gate::check(&review, settings.fail_on);
     let is_current = row.head.as_ref() == Some(&review.reviewed);
@@ -310,10 +370,7 @@ fn dismiss(
         prior,
         new: None,
     };
-    let record = Some(Box::new(RunRecord::completed(completed, subject.clone(), (now, now))));
-    let party = Party::Person(told.who.clone());
-    let dismissal = Box::new(NewDismissal { dismissal, party, subject, everywhere });
-    Ok(CommandResult { effect: BotEffect::Dismiss { dismissal, record }, posts })
+    Ok(Some((Box::new(RunRecord::completed(completed, subject, (now, now))), posts)))
 }
 
 /// True for a finding in the file of a dismissal that it covers; equal code in other files is another finding.
@@ -323,11 +380,10 @@ fn is_dismissed(finding: &Finding, dismissal: &Dismissal) -> bool {
 
 /// Moves the dismissed findings of a review to its withheld ones.
 fn without(mut review: Review, dismissal: &Dismissal) -> Review {
+    let delta = MovedDelta::of(&review);
     let (dismissed, kept): (Vec<Finding>, Vec<Finding>) =
         std::mem::take(&mut review.findings).into_iter().partition(|finding| is_dismissed(finding, dismissal));
     review.findings = kept;
-    // Its delta names findings by the ids that change below.
-    review.extra.remove(SINCE_LAST);
     let why = || Withheld::Suppressed {
         by: dismissal.name.clone(),
         reason: Some(dismissal.reason.clone()),
@@ -335,9 +391,38 @@ fn without(mut review: Review, dismissal: &Dismissal) -> Review {
     };
     let dismissed = dismissed.into_iter().map(|finding| WithheldFinding { finding, why: why() });
     review.withheld.splice(0..0, dismissed);
+    renumbered(review, delta)
+}
+
+/// Moves the dismissed findings with a key back to those that count; `None` when there are none.
+fn with(mut review: Review, key: FindingKey) -> Option<Review> {
+    let delta = MovedDelta::of(&review);
+    let is_it = |held: &WithheldFinding| {
+        let is_dismissed = matches!(&held.why, Withheld::Suppressed { kind: Suppressor::Dismissal { .. }, .. });
+        let prints = [FindingKey::of(&held.finding).fingerprint(), Fingerprint::of(&held.finding)];
+        is_dismissed && prints.contains(&key.fingerprint())
+    };
+    let (again, withheld): (Vec<WithheldFinding>, Vec<WithheldFinding>) =
+        std::mem::take(&mut review.withheld).into_iter().partition(is_it);
+    if again.is_empty() {
+        return None;
+    }
+    review.withheld = withheld;
+    review.findings.extend(again.into_iter().map(|held| held.finding));
+    review.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Some(renumbered(review, delta))
+}
+
+/// Numbers the findings of a review in their order, also in its delta.
+fn renumbered(mut review: Review, delta: Option<MovedDelta>) -> Review {
     let withheld = review.withheld.iter_mut().map(|withheld| &mut withheld.finding);
+    let mut numbers = HashMap::new();
     for (index, finding) in review.findings.iter_mut().chain(withheld).enumerate() {
-        finding.id = FindingId::at(index);
+        let before = std::mem::replace(&mut finding.id, FindingId::at(index));
+        numbers.insert(before, finding.id);
+    }
+    if let Some(delta) = delta {
+        delta.store(&mut review, &numbers);
     }
     review
 }

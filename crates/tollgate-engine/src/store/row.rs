@@ -88,7 +88,20 @@ impl Database {
     pub fn review_run(&self, id: i64) -> Result<Option<Run>, Failure> {
         self.read(|connection| by_id(connection, id))
     }
+
+    /// The newest completed runs of a subject, the newest first.
+    pub(crate) fn runs_of(&self, subject: &Subject, limit: u32) -> Result<Vec<Run>, Failure> {
+        let sql = format!("{SELECT} {OF_SUBJECT} LIMIT ?4");
+        self.read(|connection| {
+            let of = params![subject.repository, subject.name, subject.scope, limit];
+            connection.prepare(&sql)?.query_map(of, run)?.collect()
+        })
+    }
 }
+
+/// The completed runs of a subject, the newest first.
+const OF_SUBJECT: &str =
+    "WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' ORDER BY id DESC";
 
 /// A run by its number.
 pub(super) fn by_id(connection: &Connection, id: i64) -> sql::Result<Option<Run>> {
@@ -97,9 +110,7 @@ pub(super) fn by_id(connection: &Connection, id: i64) -> sql::Result<Option<Run>
 
 /// The newest completed run of a subject.
 pub(super) fn last_of(connection: &Connection, subject: &Subject) -> sql::Result<Option<Run>> {
-    let sql = format!(
-        "{SELECT} WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' ORDER BY id DESC LIMIT 1"
-    );
+    let sql = format!("{SELECT} {OF_SUBJECT} LIMIT 1");
     connection.query_row(&sql, params![subject.repository, subject.name, subject.scope], run).optional()
 }
 

@@ -274,9 +274,9 @@ fn a_review_that_somebody_asks_for_again_says_nothing_twice() {
     assert_snapshot!(world.seen(), @"
     comment: Kodiai Review Summary
     comment: (another) @gate …
-    comment: A review has started. The check shows its result.
+    comment: A review is queued. The check shows its result.
     comment: (another) @gate …
-    comment: A full review has started. The check shows its result.
+    comment: A full review is queued. The check shows its result.
     review Comment of a.conf
     at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
@@ -549,19 +549,6 @@ fn a_mark_that_somebody_else_wrote_means_nothing() {
     at a.conf:1: **Major: merge conflict marker**
     check of a.conf: failure, Needs changes -- 1 major finding must be fixed before merging (0 annotations)
     ");
-}
-
-#[test]
-fn commands_on_a_closed_pull_request_get_no_reply() {
-    let world = World::new();
-    world.push_file("a.conf", BAD);
-    let n_writes = world.n_writes();
-    world.edit(|pull| pull.is_open = false);
-    for command in [Command::Review, Command::Help, dismiss("F001", "it shows what markers look like")] {
-        world.say("ann", command);
-    }
-    world.settle();
-    assert_eq!(world.n_writes(), n_writes, "{}", world.seen());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::finding::FindingId;
 use crate::fingerprint::Fingerprint;
 use crate::pull::command::{Command, MAX_REASON, MAX_WORDS};
+use crate::pull::finding_key::FindingKey;
 
 /// Parses a command.
 pub(super) fn command(words: &str) -> Command {
@@ -84,9 +85,12 @@ fn finding_in_front(words: &str) -> (Option<String>, &str) {
     }
 }
 
-/// Normalises an id: `f3` and `F003` are one finding; a key begins with a fingerprint.
+/// Normalises an id: `f3` and `F003` are one finding; `f-3c1e07d2` is a short id; a key begins with a fingerprint.
 fn id(word: &str) -> Option<String> {
     let lower = word.to_ascii_lowercase();
+    if FindingKey::is_short(&lower) {
+        return Some(lower);
+    }
     if let Some(digits) = lower.strip_prefix('f').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit())) {
         let index = digits.parse::<u32>().ok()?.checked_sub(1)?;
         return Some(FindingId::at(usize::try_from(index).ok()?).to_string());

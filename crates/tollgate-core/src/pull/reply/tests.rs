@@ -101,8 +101,8 @@ fn an_unknown_finding_is_answered_with_the_known_ones() {
     assert_snapshot!(no_such_finding(&TO, Some("F009"), &findings), @"
     No finding matches `F009`. Findings:
 
-    - F001 or `fp-83d88a0013f5ee09-0162f6e5`: Input is run as code at a.js (3)
-    - F002 or `fp-845819109a39ce48-0162f6e5`: Input is run as code at b.js (4)
+    - `f-58afa5b2`: Input is run as code at a.js (3)
+    - `f-9faec5bc`: Input is run as code at b.js (4)
 
     <!-- tollgate:reply comment=123 -->
     ");
@@ -123,8 +123,8 @@ fn replies_are_one_sentence_each() {
         no_review(&TO),
         paused(&TO),
         resumed(&TO),
-        review_started(&TO, Some(&head()), false),
-        review_started(&TO, None, true),
+        review_queued(&TO, Some(&head()), false),
+        review_queued(&TO, None, true),
         no_permission(&TO),
         failed(&TO, "the host does not answer"),
     ];
@@ -133,8 +133,8 @@ fn replies_are_one_sentence_each() {
     This pull request has no review yet. Write `@tollgate review` to request one.
     Paused: pushes are not reviewed until you write `@tollgate resume`. Write `@tollgate review` for a single review.
     Resumed: every push is reviewed again, starting with the current head.
-    A review of aaaaaaa has started. The check shows its result.
-    A full review has started. The check shows its result.
+    A review of aaaaaaa is queued. The check shows its result.
+    A full review is queued. The check shows its result.
     This command needs write access to this repository. `@tollgate explain <id>` and `@tollgate help` work without it.
     The command failed.
 

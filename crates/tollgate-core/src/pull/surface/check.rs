@@ -9,7 +9,7 @@ use crate::markdown::escape::{inert, shown};
 use crate::pull::anchor::{self, AnchorIndex};
 use crate::pull::check_run::{Annotation, AnnotationLevel, CheckOutput, Conclusion};
 use crate::pull::link;
-use crate::pull::surface::{SurfaceInput, keyed};
+use crate::pull::surface::{Keyed, SurfaceInput, keyed};
 use crate::report::head_state::HeadState;
 use crate::report::summary::details;
 use crate::report::summary::draft::Draft;
@@ -88,13 +88,12 @@ fn annotations(
     commented: &HashSet<&str>,
 ) -> (Vec<Annotation>, usize) {
     let has_comment = |key: &str| commented.contains(key) || input.known.contains(key);
-    let mut findings: Vec<&Finding> = keyed(input)
+    let mut findings: Vec<Keyed<'_>> = keyed(input)
         .filter(|keyed| keyed.finding.severity != Severity::Praise && !has_comment(&keyed.key.to_string()))
-        .map(|keyed| keyed.finding)
         .collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings.sort_by_key(|keyed| std::cmp::Reverse(keyed.finding.severity));
     let n_findings = findings.len();
-    let annotations = findings.into_iter().filter_map(|finding| annotation(finding, places));
+    let annotations = findings.into_iter().filter_map(|keyed| annotation(keyed, places));
     let annotations: Vec<Annotation> = annotations.take(MAX_ANNOTATIONS).collect();
     let n_left_out = n_findings - annotations.len();
     (annotations, n_left_out)
@@ -117,11 +116,11 @@ fn anchor<'a>(finding: &'a Finding, places: &AnchorIndex<'a>) -> Option<(&'a str
     }
 }
 
-fn annotation(finding: &Finding, places: &AnchorIndex<'_>) -> Option<Annotation> {
+fn annotation(Keyed { finding, key }: Keyed<'_>, places: &AnchorIndex<'_>) -> Option<Annotation> {
     let location = &finding.location;
     let (path, start_line, end_line) = anchor(finding, places)?;
     let label = Label::of(finding.severity)?;
-    let title = shown(&format!("{}: {} ({})", label.heading(), finding.summary, finding.id), MAX_TITLE);
+    let title = shown(&format!("{}: {} ({})", label.heading(), finding.summary, key.short()), MAX_TITLE);
     let mut message = finding.reason.clone().unwrap_or_default();
     if message.trim().is_empty() {
         message = finding.summary.to_string();

@@ -9,7 +9,7 @@
 //! parse(input)
 //! ```
 //!
-//! <sub>F001 · `js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
+//! <sub>f-3c1e07d2 · `js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
 //!
 //! <!-- tollgate:finding fp-0123456789abcdef-01234567 -->
 //! ````
@@ -22,6 +22,7 @@ use crate::markdown::escape::{code_span, literal, shown, visible_lines};
 use crate::markdown::fence::{self, FenceKind};
 use crate::markdown::prose;
 use crate::pull::anchor::{self, Anchor, AnchorIndex};
+use crate::pull::finding_key::FindingKey;
 use crate::pull::inline_comment::{InlineComment, LineSpan};
 use crate::pull::link;
 use crate::pull::marker::Marker;
@@ -70,7 +71,7 @@ impl<'a> Writer<'a> {
                 Some((_, block)) => Some(block),
                 None => finding.fix.as_ref().map(|fix| replacement(finding, fix)),
             },
-            Some(self.footer(finding)),
+            Some(self.footer(finding, key)),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect();
         let body = Marker::Finding { key }.below(&parts.join("\n\n"));
@@ -106,11 +107,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn footer(&self, finding: &Finding) -> String {
+    /// The comment stays while the numbers of findings change with each push, so its id is the short one.
+    fn footer(&self, finding: &Finding, key: FindingKey) -> String {
         let rule = finding.origin.rule.as_deref().map(|rule| shown(rule, 100)).filter(|rule| !rule.is_empty());
         let dismiss = self.input.mention.map(|mention| code_span(&format!("@{mention} dismiss")));
         let parts = [
-            Some(finding.id.to_string()),
+            Some(key.short()),
             rule.map(|rule| code_span(&rule)),
             dismiss.map(|dismiss| format!("false positive? reply {dismiss} with a reason")),
         ];

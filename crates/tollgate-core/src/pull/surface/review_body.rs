@@ -46,7 +46,7 @@ fn list(draft: &mut Draft, input: &SurfaceInput<'_>, findings: &[Keyed<'_>], pla
     });
 }
 
-/// ``- **Major** [src/a.rs (12)](…): title (`fp-…`)``, and below it the reason.
+/// ``- **Major** [src/a.rs (12)](…): title (`f-…`)``, and below it the reason.
 fn item(input: &SurfaceInput<'_>, Keyed { finding, key }: Keyed<'_>) -> Item {
     let location = &finding.location;
     let label = Label::of(finding.severity).map_or("Praise", Label::heading);
@@ -62,7 +62,7 @@ fn item(input: &SurfaceInput<'_>, Keyed { finding, key }: Keyed<'_>) -> Item {
     Item {
         rank: if finding.severity.blocks() { Rank::Blocker } else { Rank::Finding },
         n_findings: 1,
-        line: format!("- **{label}** {place}: {title} ({})", code_span(&key.to_string())),
+        line: format!("- **{label}** {place}: {title} ({})", code_span(&key.short())),
         words: words.map(|(long, short)| (below(long), below(short))),
         end: "\n",
     }

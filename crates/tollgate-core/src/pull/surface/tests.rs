@@ -112,7 +112,7 @@ fn a_comment_has_title_reason_and_suggestion() {
       parse(input);
     ```
 
-    <sub>F001 · `js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
+    <sub>f-9c4d67d2 · `js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
 
     <!-- tollgate:finding fp-83d88a0013f5ee09-f4864fa2 -->
     ");
@@ -125,7 +125,7 @@ fn bot_commands_are_offered_only_where_a_server_answers_them() {
     assert_eq!(all(&seen).matches("@tollgate dismiss").count(), 2);
     seen.mention = None;
     assert!(!all(&seen).contains("dismiss"), "{}", all(&seen));
-    assert!(seen.inline()[0].body.contains("<sub>F001 · `js-eval`</sub>"));
+    assert!(seen.inline()[0].body.contains("<sub>f-58afa5b2 · `js-eval`</sub>"));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_finding_outside_the_diff_is_anchored_nearby_with_its_location() {
      eval(input)
      ```
 
-    <sub>F001 · `js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
+    <sub>f-c88d64e9 · `js-eval` · false positive? reply `@tollgate dismiss` with a reason</sub>
 
     <!-- tollgate:finding fp-83d88a0013f5ee09-a3de70ae -->
     ");
@@ -166,9 +166,9 @@ fn findings_without_an_anchor_are_in_the_review_body() {
 
     Outside the diff:
 
-    - **Major** [other.js (7)](https://host.example/other.js#L7): Input is run as code (`fp-bdf21a71f6d86af8-0162f6e5`)
+    - **Major** [other.js (7)](https://host.example/other.js#L7): Input is run as code (`f-003712ad`)
       Whoever sends the request runs what they like.
-    - **Minor** [old.js (2)](https://host.example/old.js#L2) before the change: Input is run as code (`fp-3bfef5973b85c42f-0162f6e5`)
+    - **Minor** [old.js (2)](https://host.example/old.js#L2) before the change: Input is run as code (`f-ff1713b0`)
       Whoever sends the request runs what they like.
 
     <sub>false positive? write `@tollgate dismiss` with the id and a reason</sub>
@@ -436,12 +436,12 @@ fn findings_without_an_inline_comment_have_annotations() {
     };
     let all = |seen: &Seen| seen.surface().check.1.annotations.iter().map(shown).collect::<Vec<_>>().join("\n");
     assert_snapshot!(all(&seen), @"
-    a.js:3-9 failure Major: Input is run as code (F001): Whoever sends the request runs what they like.
+    a.js:3-9 failure Major: Input is run as code (f-58afa5b2): Whoever sends the request runs what they like.
     [js-eval]
-    a.js:2-2 warning Medium: Input is run as code (F002): Whoever sends the request runs what they like.
+    a.js:2-2 warning Medium: Input is run as code (f-9a2f6152): Whoever sends the request runs what they like.
     (removed, was line 3)
     [js-eval]
-    x.js:1-1 notice Minor: Input is run as code (F003): Whoever sends the request runs what they like.
+    x.js:1-1 notice Minor: Input is run as code (f-2f453300): Whoever sends the request runs what they like.
     [js-eval]
     ");
     seen.new = None;

@@ -348,7 +348,9 @@ fn conclude(
     });
     let time = (started, job.pulls.now());
     // A dismissal renders the summary again from the stored review.
-    let mut completed = CompletedRun { review: pipeline::with_remembered_summary(reviewed), ..reviewed.completed() };
+    let since = reviewed.since.as_ref().filter(|_| !is_first_seen);
+    let review = pipeline::with_remembered_summary(reviewed, since);
+    let mut completed = CompletedRun { review, ..reviewed.completed() };
     if is_first_seen {
         // The posts show no delta, so the stored review has none either.
         completed.review.extra.remove(SINCE_LAST);

@@ -86,6 +86,8 @@ pub enum BotEffect {
         subject: Subject,
         /// The fingerprint of the finding.
         fingerprint: Fingerprint,
+        /// The review with the finding; `None` when only another review can find it.
+        record: Option<Box<RunRecord>>,
     },
     /// Rejects a proposed dismissal.
     RejectProposal {
@@ -156,25 +158,32 @@ fn take_effect(connection: &Connection, pull: i64, answered: &BotReply) -> sql::
         }
         BotEffect::Dismiss { dismissal, record } => {
             dismissal::insert(connection, dismissal, at_ms)?;
-            let Some(record) = record else { return Ok(()) };
-            let run = record::record_in(connection, record)?;
-            board::announce_run(connection, run, record)?;
-            connection.execute("UPDATE pull SET run = ?2 WHERE id = ?1", params![pull, run]).map(drop)
+            record.as_ref().map_or(Ok(()), |record| store_again(connection, pull, record))
         }
         BotEffect::RejectProposal { subject, fingerprint } => {
             let place = (subject.repository.as_str(), Some(subject.name.as_str()));
             dismissal::reject(connection, place, *fingerprint, &answered.who, at_ms).map(drop)
         }
-        BotEffect::Withdraw { subject, fingerprint } => {
+        BotEffect::Withdraw { subject, fingerprint, record } => {
             let place = (subject.repository.as_str(), Some(subject.name.as_str()));
             if dismissal::withdraw(connection, place, *fingerprint, at_ms)? {
-                // The finding counts again. Only a full review can find it: withheld findings are not carried over.
+                if let Some(record) = record {
+                    return store_again(connection, pull, record);
+                }
+                // The last review does not have the finding. Only a full one can find it.
                 delivery::want(connection, pull, at_ms, (0, Priority::Asked))?;
                 delivery::again(connection, pull, true)?;
             }
             Ok(())
         }
     }
+}
+
+/// Stores the last review of a pull request again, after a dismissal or its end.
+fn store_again(connection: &Connection, pull: i64, record: &RunRecord) -> sql::Result<()> {
+    let run = record::record_in(connection, record)?;
+    board::announce_run(connection, run, record)?;
+    connection.execute("UPDATE pull SET run = ?2 WHERE id = ?1", params![pull, run]).map(drop)
 }
 
 /// Stores a command; a redelivered one is ignored.

@@ -86,7 +86,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
 
     Input that reaches this text runs with all privileges of the program. Parse data with `JSON.parse`, look functions up in an object, or use an expression parser.
 
-    <sub>F001 · `js-eval-dynamic` · false positive? reply `@tollgate dismiss` with a reason</sub>
+    <sub>f-7905970f · `js-eval-dynamic` · false positive? reply `@tollgate dismiss` with a reason</sub>
 
     <!-- tollgate:finding fp-de25111f7976130d-628a1187 -->
     ");

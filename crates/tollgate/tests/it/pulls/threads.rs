@@ -156,6 +156,77 @@ fn resolving_a_thread_dismisses_its_finding_and_reopening_withdraws_that() {
 }
 
 #[test]
+fn only_the_words_of_the_person_who_resolves_a_thread_are_a_reason() {
+    let github = FakeGithub::start();
+    github.let_apps_resolve();
+    let (server, pull) = reviewed(&github, RESOLVES, &["a.js"]);
+    let root = root_of(&pull, "a.js");
+    pull.answer("mallory", root, "I disagree, this must be fixed.");
+    let refused = pull.answer("mallory", root, "@tollgate dismiss it is fine");
+    server.answered(&pull, refused);
+    let explained = pull.answer("ada", root, "@tollgate explain");
+    server.answered(&pull, explained);
+    pull.resolve("ada", root);
+    let said = server.answered(&pull, root);
+    assert!(said.contains("The finding still counts"), "{said}");
+    assert_eq!(pull.seen().conclusion(), Some("failure"));
+    let n_answers = pull.seen().answers.len();
+    // It is said once.
+    pull.open_again("ada", root);
+    pull.resolve("ada", root);
+    concluded(&server, &pull, "failure");
+    assert_eq!(pull.seen().answers.len(), n_answers);
+    pull.open_again("ada", root);
+    pull.answer("ada", root, "The text is a constant of ours.");
+    pull.resolve("ada", root);
+    concluded(&server, &pull, "success");
+}
+
+#[test]
+fn reopening_a_thread_withdraws_the_dismissal_without_another_review() {
+    let github = FakeGithub::start();
+    github.let_apps_resolve();
+    let stub = FakeModel::answering(|_| json!({ "decision": "approved", "summary": "s", "findings": [] }).to_string());
+    let settings = format!("{RESOLVES}[review]\nreviewers = ['m']\n{}", stub.table("m"));
+    let (server, pull) = reviewed(&github, &settings, &["a.js"]);
+    let root = root_of(&pull, "a.js");
+    pull.answer("ada", root, "The text is a constant of ours.");
+    pull.resolve("ada", root);
+    concluded(&server, &pull, "success");
+    let n_asked = stub.asked().len();
+    pull.open_again("ada", root);
+    concluded(&server, &pull, "failure");
+    assert_eq!(stub.asked().len(), n_asked, "no model is asked");
+    let seen = pull.seen();
+    let title = seen.check_of(&seen.head).unwrap().title.clone().unwrap();
+    assert!(!title.contains("suppressed"), "{title}");
+}
+
+#[test]
+fn a_number_that_named_another_finding_before_dismisses_nothing() {
+    let github = FakeGithub::start();
+    let (server, pull) = reviewed(&github, RESOLVES, &["b.js"]);
+    let root = root_of(&pull, "b.js");
+    let id = pull.seen().inline[0].body.lines().find_map(|line| line.strip_prefix("<sub>f-")).unwrap().to_owned();
+    let id = format!("f-{}", id.split(' ').next().unwrap());
+    pull.push("more", &[("a.js", BAD)]);
+    server.settled(&pull);
+    // The new finding is the first of the list now, and the number is that of the other one in the first review.
+    let named = pull.say("ada", "@tollgate dismiss F001 it is only run on our own text");
+    let said = server.answered(&pull, named);
+    assert!(said.contains("`F001` named different findings") && said.contains(&format!("- `{id}`: ")), "{said}");
+    assert_eq!(pull.seen().conclusion(), Some("failure"));
+    // In a thread it is the finding of the thread, if it ever had that number.
+    let explained = pull.answer("ada", root, "@tollgate explain F001");
+    let said = server.answered(&pull, explained);
+    assert!(said.contains("At b.js"), "{said}");
+    let dismissed = pull.say("ada", &format!("@tollgate dismiss {id} it is only run on our own text"));
+    let said = server.answered(&pull, dismissed);
+    assert!(said.starts_with("Dismissed") && said.contains("at b.js"), "{said}");
+    concluded(&server, &pull, "failure");
+}
+
+#[test]
 fn a_finding_that_comes_back_is_told_in_its_thread_which_is_opened_again() {
     let github = FakeGithub::start();
     github.let_apps_resolve();
