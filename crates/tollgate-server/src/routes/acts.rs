@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::{ProjectId, Shared};
-use crate::extract::{Body, OfFeature, Optional};
+use crate::extract::{Body, IsPerson, OfFeature, Optional};
 use crate::problem::{self, Kind, Problem};
 use crate::routes::features::{check_text, whole};
 use crate::view::FeatureBody;
@@ -82,6 +82,11 @@ pub(crate) enum Column {
 /// The body of an action, checked before anything is done.
 trait ActBody {
     fn check(&self) -> Result<(), Problem>;
+
+    /// Refuses a program with the API token what only a person may do: everything that opens the gate.
+    fn check_party(&self, _: IsPerson) -> Result<(), Problem> {
+        Ok(())
+    }
 }
 
 impl ActBody for Resume {
@@ -95,6 +100,10 @@ impl ActBody for Approve {
         check_said("reason", &self.reason)?;
         check_text("by", self.by.as_ref(), 200)
     }
+
+    fn check_party(&self, person: IsPerson) -> Result<(), Problem> {
+        person.name(None, "approve a feature").map(drop)
+    }
 }
 
 impl ActBody for Reject {
@@ -106,6 +115,15 @@ impl ActBody for Reject {
 impl ActBody for Move {
     fn check(&self) -> Result<(), Problem> {
         Ok(())
+    }
+
+    fn check_party(&self, person: IsPerson) -> Result<(), Problem> {
+        match self.status {
+            Column::Backlog => Ok(()),
+            Column::WaitingApproval | Column::Verified | Column::Completed => {
+                person.name(None, "move a feature past the gate").map(drop)
+            }
+        }
     }
 }
 
@@ -122,8 +140,8 @@ macro_rules! acts {
                 $(request_body = $schema,)?
                 responses((status = 200, description = "The feature after the action.", body = FeatureBody, headers(("etag" = String))))
             )]
-            async fn $name(State(app): State<Shared>, of: OfFeature $(, $extract(body): $extract<$body>)?) -> Result<Response, Problem> {
-                acts!(@act app, of, $call $(, body, $body)?)
+            async fn $name(State(app): State<Shared>, of: OfFeature, person: IsPerson $(, $extract(body): $extract<$body>)?) -> Result<Response, Problem> {
+                acts!(@act app, of, person, $call $(, body, $body)?)
             }
         )*
 
@@ -132,11 +150,13 @@ macro_rules! acts {
             OpenApiRouter::new()$(.routes(routes!($name)))*
         }
     };
-    (@act $app:ident, $of:ident, $call:expr) => {
+    (@act $app:ident, $of:ident, $person:ident, $call:expr) => {{
+        let _ = $person;
         act(&$app, $of, $call).await
-    };
-    (@act $app:ident, $of:ident, $call:expr, $given:ident, $body:ident) => {{
+    }};
+    (@act $app:ident, $of:ident, $person:ident, $call:expr, $given:ident, $body:ident) => {{
         $given.check()?;
+        $given.check_party($person)?;
         let call: fn(&Board, ProjectId, &FeatureId, &$body) -> Result<FeatureRow, Problem> = $call;
         act(&$app, $of, move |board, project, id| call(board, project, id, &$given)).await
     }};
@@ -152,7 +172,8 @@ acts! {
     /// Resumes a paused feature with a fresh iteration budget.
     resume "/api/projects/{project}/features/{feature}/resume" "resumeFeature" (Optional<Resume>, Option<Resume>)
         => |board, project, id, resume| Ok(board.resume(project, id, BY, resume.note.as_deref())?);
-    /// Approves a feature against its review. The reason is recorded.
+    /// Approves a feature against its review. The reason is recorded. A request with the API token is refused (403): only a
+    /// person approves, on the page or with `tollgate feature approve`.
     approve "/api/projects/{project}/features/{feature}/approve" "approveFeature" (Body<Approve>, Approve)
         => |board, project, id, approve| {
             let by = approve.by.as_deref().filter(|by| !by.trim().is_empty()).unwrap_or(BY);
@@ -164,7 +185,8 @@ acts! {
     /// Retries a failed step, or repeats a review that rejected too often, e.g. after findings were dismissed.
     retry "/api/projects/{project}/features/{feature}/retry" "retryFeature"
         => |board, project, id| Ok(board.retry(project, id, BY)?);
-    /// Moves a feature to another column, if it may go there.
+    /// Moves a feature to another column, if it may go there. A request with the API token is refused (403) unless the
+    /// column is `backlog`.
     move_to "/api/projects/{project}/features/{feature}/move" "moveFeature" (Body<Move>, Move)
         => |board, project, id, to| Ok(board.move_to(project, id, BY, &to.status.into())?);
     /// Removes the work tree of a feature, if nothing in it would be lost.

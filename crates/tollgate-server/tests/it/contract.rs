@@ -90,6 +90,14 @@ async fn check(world: &World) {
                     [[operations]]\n\
                     include-operation-id = \"rejectDismissal\"\n\
                     checks.positive_data_acceptance.expected-statuses = [\"2xx\", 401, 403, 404, 409, 412, 422, 429]\n\
+                    checks.negative_data_rejection.expected-statuses = [400, 401, 403, 404, 409, 413, 415, 422, 429]\n\
+                    [[operations]]\n\
+                    include-operation-id = \"approveFeature\"\n\
+                    checks.positive_data_acceptance.expected-statuses = [\"2xx\", 401, 403, 404, 409, 412, 422, 429]\n\
+                    checks.negative_data_rejection.expected-statuses = [400, 401, 403, 404, 409, 413, 415, 422, 429]\n\
+                    [[operations]]\n\
+                    include-operation-id = \"moveFeature\"\n\
+                    checks.positive_data_acceptance.expected-statuses = [\"2xx\", 401, 403, 404, 409, 412, 422, 429]\n\
                     checks.negative_data_rejection.expected-statuses = [400, 401, 403, 404, 409, 413, 415, 422, 429]\n";
     std::fs::write(folder.path().join("schemathesis.toml"), settings).unwrap();
     let output = Command::new(fuzzer())

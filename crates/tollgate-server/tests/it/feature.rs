@@ -415,12 +415,33 @@ fn a_feature_that_nobody_started_says_what_to_do() {
 }
 
 #[test]
+fn a_program_with_the_api_token_cannot_open_the_gate() {
+    story(|| async {
+        let last = review(1, vec![remark(1, Severity::High, "Input is run")]);
+        let shown = Shown::reviewed(vec![with_diff(last)]).await;
+        let path = format!("/api/projects/{}/features/{}", shown.project, shown.feature);
+        let refused = shown.world.ask("POST", &format!("{path}/approve"), r#"{"reason":"It is a toy."}"#).await;
+        assert_eq!(refused.status, 403, "{}", refused.body);
+        assert!(refused.body.contains("only a person can approve a feature"), "{}", refused.body);
+        for column in ["waiting_approval", "verified", "completed"] {
+            let refused =
+                shown.world.ask("POST", &format!("{path}/move"), &format!(r#"{{"status":"{column}"}}"#)).await;
+            assert_eq!(refused.status, 403, "{column}: {}", refused.body);
+        }
+        assert_ne!(shown.world.ask("POST", &format!("{path}/move"), r#"{"status":"backlog"}"#).await.status, 403);
+    });
+}
+
+#[test]
 fn a_person_who_let_it_pass_is_named() {
     story(|| async {
         let last = review(1, vec![remark(1, Severity::High, "Input is run")]);
         let shown = Shown::reviewed(vec![with_diff(last)]).await;
         let path = format!("/api/projects/{}/features/{}/approve", shown.project, shown.feature);
-        assert_eq!(shown.world.ask("POST", &path, r#"{"reason":"It is a toy.","by":"Ada"}"#).await.status, 200);
+        assert_eq!(
+            shown.world.ask_as_person("POST", &path, r#"{"reason":"It is a toy.","by":"Ada"}"#).await.status,
+            200
+        );
         let said = read(part(&shown.page("").await, "part-head"));
         assert!(said.contains("✔ Approved by hand\nAda let it pass: It is a toy."), "{said}");
     });

@@ -106,7 +106,7 @@ fn people_act_on_features_as_far_as_the_machine_allows() {
         let (project, feature) = world.project_with_feature().await;
         let path = format!("/api/projects/{project}/features/{feature}");
         let act = async |act: &str, body: &str| {
-            let said = world.ask("POST", &format!("{path}/{act}"), body).await;
+            let said = world.ask_as_person("POST", &format!("{path}/{act}"), body).await;
             let json = said.json();
             format!("{} {}", said.status, json["status"].as_str().or(json["detail"].as_str()).unwrap_or_default())
         };

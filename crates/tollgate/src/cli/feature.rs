@@ -185,8 +185,8 @@ enum Command {
     Confirm {
         /// The feature's ID or a prefix of it
         id: String,
-        /// The finding's fingerprint, as printed by `feature dismissals`
-        #[arg(value_name = "FINGERPRINT")]
+        /// The finding: its fingerprint, as printed by `feature dismissals`, or its number in the last review (F001)
+        #[arg(value_name = "FINDING")]
         fingerprint: String,
     },
     /// List the dismissals that hold for a feature, and the ones that agents propose
@@ -350,7 +350,13 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
             scene.act(&id, true, |id| board.reject(project, id, &who, &note))
         }
         Command::Retry { id } => scene.act(&id, true, |id| board.retry(project, id, &who)),
-        Command::Move { id, status } => scene.act(&id, true, |id| board.move_to(project, id, &who, &status.into())),
+        Command::Move { id, status } => {
+            let to = Status::from(status);
+            if to != Status::Backlog {
+                board::person(context, "move a feature past the gate")?;
+            }
+            scene.act(&id, true, |id| board.move_to(project, id, &who, &to))
+        }
     }
 }
 

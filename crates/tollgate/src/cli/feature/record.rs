@@ -116,7 +116,7 @@ impl BoardContext<'_> {
     }
 
     pub(super) fn confirm(&self, row: &FeatureRow, named: &str) -> Result<Exit, Failure> {
-        let print = Fingerprint::parse(named).ok_or_else(|| failure::not_a_fingerprint(named))?;
+        let print = self.fingerprint(row, named)?;
         let person = board::person(self.context, "confirm a dismissal")?;
         let confirmed = self.board.confirm(self.project.id, &row.id, print, person.name());
         self.say_dismissed(row, &confirmed.map_err(Refused::into_failure)?);
@@ -147,8 +147,21 @@ impl BoardContext<'_> {
         Ok(Exit::Success)
     }
 
+    /// The fingerprint of a finding: given as such, or by its number in the last review.
+    fn fingerprint(&self, row: &FeatureRow, named: &str) -> Result<Fingerprint, Failure> {
+        if let Some(print) = Fingerprint::parse(named) {
+            return Ok(print);
+        }
+        let rows = self.board.iterations(self.project.id, &row.id).map_err(Refused::into_failure)?;
+        let last = rows.iter().rev().find(|row| !row.iteration.findings.is_empty());
+        let identities = last.into_iter().flat_map(|row| &row.iteration.findings).filter_map(|it| it.identity.as_ref());
+        let mut named_so = identities.filter(|identity| identity.id == named);
+        let print = named_so.next().and_then(|identity| Fingerprint::parse(&identity.fingerprint));
+        print.ok_or_else(|| failure::not_a_fingerprint(named))
+    }
+
     pub(super) fn undismiss(&self, row: &FeatureRow, named: &str) -> Result<Exit, Failure> {
-        let print = Fingerprint::parse(named).ok_or_else(|| failure::not_a_fingerprint(named))?;
+        let print = self.fingerprint(row, named)?;
         let (board, project) = (&self.board, self.project.id);
         let was_dismissed = board.withdraw(project, &row.id, print).map_err(Refused::into_failure)?;
         let party = board::party(self.context)?;

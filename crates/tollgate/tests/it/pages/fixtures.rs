@@ -151,7 +151,9 @@ impl Hostile {
         let finding = of(hostile::WORKED_ON, "iterations/1/findings/F001/dismiss");
         send("POST", &finding, &json!({ "reason": text }));
         send("POST", &of(hostile::WORKED_ON, "resume"), &json!({ "note": text }));
-        send("POST", &of(hostile::APPROVED, "approve"), &json!({ "reason": text }));
+        let approval = json!({ "reason": text }).to_string();
+        let approved = server.bytes_of_person("POST", &of(hostile::APPROVED, "approve"), &approval);
+        assert_eq!(server.exchange(&approved).unwrap().status, 200);
         let prompt = |value: &str| json!({ "enabled": true, "value": value });
         let prompts = json!({
             "reviewSystemPrompt": prompt(&text),

@@ -149,6 +149,16 @@ impl Server {
         exchange(self.address, bytes)
     }
 
+    /// A request of the page of a signed-in person.
+    pub(crate) fn bytes_of_person(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
+        let token = serde_json::json!({ "token": self.token }).to_string();
+        let login = self.exchange(&self.bytes("POST", "/api/auth/login", &[("authorization", "")], &token)).unwrap();
+        let cookie = login.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        let cookie = cookie.split(';').next().unwrap();
+        let origin = format!("http://{}", self.address);
+        self.bytes(method, path, &[("authorization", ""), ("cookie", cookie), ("origin", &origin)], body)
+    }
+
     /// A request with the headers that it needs, and more.
     pub(crate) fn bytes(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
         let (address, token) = (self.address, &self.token);
