@@ -19,4 +19,6 @@ pub mod machine;
 
 pub use document::{Document, DocumentError};
 pub use id::{FeatureId, StepId};
-pub use iteration::{Compliance, Criterion, Iteration, Met, Outcome, Override, Remark, UNCHECKED, match_remarks};
+pub use iteration::{
+    Compliance, Criterion, DOES_NOT_COUNT, Iteration, Met, Outcome, Override, Remark, UNCHECKED, match_remarks,
+};

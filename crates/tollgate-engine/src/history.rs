@@ -7,10 +7,11 @@ use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::delta::unseen;
 use tollgate_core::diff::FileDiff;
 use tollgate_core::finding::{Finding, Severity};
+use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
 use tollgate_core::report::{self, sarif};
-use tollgate_core::review::Review;
+use tollgate_core::review::{Review, Withheld};
 use tollgate_rules::catalog;
 
 use crate::failure::Failure;
@@ -36,15 +37,41 @@ pub struct StoredReview {
 pub struct Since {
     /// The earlier run.
     pub prior: Run,
-    /// New, resolved, still open.
+    /// New, resolved, still open; without praise.
     pub delta: Delta,
+    /// Findings of the earlier run that are suppressed now, by their index: they are not resolved.
+    pub dismissed: Vec<usize>,
+}
+
+impl Since {
+    fn of(prior: Run, run: &Run) -> Self {
+        let mut delta = compare(&prior, run);
+        let of = |run: &Run| run.review.as_ref().map_or_else(Vec::new, |review| review.findings.clone());
+        let (before, now) = (of(&prior), of(run));
+        let is_remark = |findings: &[Finding], index: usize| {
+            findings.get(index).is_some_and(|finding| finding.severity != Severity::Praise)
+        };
+        delta.new.retain(|&index| is_remark(&now, index));
+        delta.still_open.retain(|open| is_remark(&before, open.prior));
+        let withheld = run.review.iter().flat_map(|review| &review.withheld);
+        let suppressed: Vec<Fingerprint> = withheld
+            .filter(|held| matches!(held.why, Withheld::Suppressed { .. }))
+            .map(|held| Fingerprint::of(&held.finding))
+            .collect();
+        let is_suppressed =
+            |index: &usize| before.get(*index).is_some_and(|finding| suppressed.contains(&Fingerprint::of(finding)));
+        let resolved = std::mem::take(&mut delta.resolved).into_iter().filter(|&index| is_remark(&before, index));
+        let (dismissed, resolved) = resolved.partition(is_suppressed);
+        delta.resolved = resolved;
+        Self { prior, delta, dismissed }
+    }
 }
 
 /// A run by its number, compared with the one before it.
 pub fn recall(database: &Database, id: i64) -> Result<Option<StoredReview>, Failure> {
     let Some((run, listed)) = database.run(id)? else { return Ok(None) };
     let prior = run.prior.map(|prior| database.run(prior)).transpose()?.flatten();
-    let since = prior.map(|(prior, _)| Since { delta: compare(&prior, &run), prior });
+    let since = prior.map(|(prior, _)| Since::of(prior, &run));
     let last = database.last_run_of(&run.subject)?.filter(|last| last.id != run.id);
     let is_outdated = last.as_ref().is_some_and(|last| last.id > run.id && is_outdated(&run, last));
     Ok(Some(StoredReview { run, listed, since, last: last.map(|last| last.id), is_outdated }))

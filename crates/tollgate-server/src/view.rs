@@ -314,6 +314,9 @@ pub(crate) struct CardBody {
     /// True when the last review approved and left an acceptance criterion unclear.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unchecked: bool,
+    /// True when the last review approved and a blocker of it is suppressed, for example by a dismissal.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    blocker_suppressed: bool,
     /// What the last review found.
     findings: CountsBody,
     /// What changed with the last review, if there was one before it.
@@ -383,6 +386,7 @@ impl CardBody {
             max_iterations,
             outcomes: card.pips.iter().map(|outcome| outcome.as_str()).collect(),
             unchecked: card.is_unchecked,
+            blocker_suppressed: card.is_blocker_suppressed,
             findings: CountsBody { critical, high, medium, low, nit, late },
             since_last_review: card.progress.map(progress),
             cost_usd: card.cost_usd,

@@ -69,6 +69,9 @@ pub struct Iteration {
     pub note: Option<String>,
 }
 
+/// The beginning of the note about a suppressed blocker, as [`Iteration::suppressed`] finds it.
+pub const DOES_NOT_COUNT: &str = "does not count: ";
+
 /// The name of an approval whose acceptance criteria were not all answered.
 pub const UNCHECKED: &str = "approved, requirements not checked";
 
@@ -92,8 +95,23 @@ impl Iteration {
             // The agent changed nothing, so nothing is resolved.
             return (self.findings.len(), 0);
         }
-        let n_known = match_remarks(&prior.findings, &self.findings).len();
-        (self.findings.len() - n_known, prior.findings.len() - n_known)
+        let known = match_remarks(&prior.findings, &self.findings);
+        let is_gone = |index: usize| !known.iter().any(|(prior, _)| *prior == index);
+        let gone = prior.findings.iter().enumerate().filter(|(index, _)| is_gone(*index));
+        // A dismissed finding is not resolved: its code is still there.
+        let n_resolved = gone.filter(|(_, remark)| !self.is_suppressed(remark)).count();
+        (self.findings.len() - known.len(), n_resolved)
+    }
+
+    /// The blockers that a comment, the configuration or a dismissal suppresses, each with place, person and reason.
+    pub fn suppressed(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().filter_map(|note| note.strip_prefix(DOES_NOT_COUNT))
+    }
+
+    fn is_suppressed(&self, remark: &Remark) -> bool {
+        let Some(file) = &remark.file else { return false };
+        let named = format!("{} ({file}:", remark.title);
+        self.suppressed().any(|blocker| blocker.starts_with(&named))
     }
 }
 

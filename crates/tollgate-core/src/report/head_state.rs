@@ -6,13 +6,15 @@
 //! delta ──┘
 //! ```
 //!
-//! A first review is described by its worst finding, a re-review by its blockers since the last review. Whatever keeps a
-//! state from being plain (unreviewed hunks, suppressed blockers, blockers without consensus) is part of the explanation.
+//! A first review is described by its worst finding, a re-review by its blockers since the last review, and a review at the
+//! gate of the board by the result of that gate ([`GATE_RESULT`]), which also knows acceptance criteria, findings about the
+//! whole change, and a person's approval against the review. Whatever keeps a state from being plain (unreviewed hunks, suppressed blockers, blockers without consensus) is part of the explanation.
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::board::{Iteration, Outcome, Override};
 use crate::comment::Label;
 use crate::finding::Severity;
 use crate::gate::{self, FailOn, Gate};
@@ -26,8 +28,19 @@ use crate::verdict::{
 /// The extension field of a review with the delta to the last one.
 pub const SINCE_LAST: &str = "x_since_last";
 
+/// The extension field of a review at the gate of the board, with the result of that gate.
+///
+/// ```json
+/// {"outcome": "approved", "counts": [0, 0, 1, 2], "criteria": "1 of 2 acceptance criteria is met, 1 is unclear.",
+///  "unclear": 1}
+/// ```
+pub const GATE_RESULT: &str = "x_gate_result";
+
 /// The most characters of an explanation on one line.
 const MAX_EXPLANATION: usize = 700;
+
+/// The label of an approval at the gate of the board that left an acceptance criterion unclear.
+pub const NOT_CHECKED: &str = "Approved, requirements not checked";
 
 /// The most suppressions that are named.
 const MAX_NAMED: usize = 3;
@@ -63,6 +76,11 @@ impl LabelCounts {
     #[must_use]
     pub fn total(self) -> usize {
         self.0.iter().sum()
+    }
+
+    fn of_json(value: &Value) -> Self {
+        let count = |index: usize| value[index].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
+        Self(std::array::from_fn(count))
     }
 
     fn labelled(self) -> [(Label, usize); 4] {
@@ -175,7 +193,44 @@ impl HeadState {
     #[must_use]
     pub fn stored(review: &Review, gate: Option<Gate>) -> Self {
         let gate = gate.unwrap_or_else(|| gate::check(review, FailOn::default()));
-        Self::of(review, gate, BlockerDelta::stored(review))
+        let at_gate = review.extra.get(GATE_RESULT).and_then(|result| Self::of_gate_result(review, gate, result));
+        at_gate.unwrap_or_else(|| Self::of(review, gate, BlockerDelta::stored(review)))
+    }
+
+    /// The result of the gate of the board, as a review carries it in [`GATE_RESULT`].
+    #[must_use]
+    pub fn gate_result(iteration: &Iteration) -> Value {
+        json!({
+            "outcome": iteration.outcome.as_str(),
+            "counts": LabelCounts::of(iteration.findings.iter().map(|remark| remark.severity)).0,
+            "criteria": iteration.compliance.in_words(),
+            "unclear": iteration.compliance.n_unclear(),
+        })
+    }
+
+    fn of_gate_result(review: &Review, gate: Gate, result: &Value) -> Option<Self> {
+        let outcome = Outcome::parse(result["outcome"].as_str()?)?;
+        let counts = LabelCounts::of_json(&result["counts"]);
+        let is_unclear = result["unclear"].as_u64().is_some_and(|n| n > 0);
+        let (colour, label) = match outcome {
+            Outcome::Approved if is_unclear => (Colour::Yellow, NOT_CHECKED),
+            Outcome::Approved => (Colour::Green, "Approved"),
+            Outcome::Rejected => (Colour::Red, "Rejected"),
+            Outcome::Failed => (Colour::Yellow, "The review is not complete"),
+        };
+        let found = in_words(&counts.labelled()).unwrap_or_else(|| "no findings".to_owned());
+        let criteria = result["criteria"].as_str().map(|criteria| criteria.trim_end_matches('.').to_owned());
+        let caveats = [criteria, suppressed(review), not_agreed(review)];
+        let explanation = [vec![found], caveats.into_iter().flatten().collect()].concat().join("; ");
+        Some(Self { colour, label, explanation, counts, gate })
+    }
+
+    /// The state after a person approved against the review.
+    #[must_use]
+    pub fn overridden(self, by: &Override) -> Self {
+        let before = format!("{} before: {}", self.label, self.explanation);
+        let explanation = format!("by {}: {}; {before}", by.who, by.reason.trim_end_matches('.'));
+        Self { colour: Colour::Green, label: "Approved by hand", explanation, gate: Gate::Open, ..self }
     }
 
     /// The colour.

@@ -50,6 +50,15 @@ pub(super) fn main_changed(project: &Path, changes: &[String]) -> Failure {
     ))
 }
 
+/// The main checkout is not as it was before a reviewing agent started.
+pub(super) fn main_changed_in_review(project: &Path, changes: &[String]) -> Failure {
+    let message = format!("the main checkout changed while the reviewer ran: {}", changes.join(", "));
+    Failure::new(Kind::User, message).hint(format!(
+        "A reviewer may write nothing, so its review does not count. Undo in `{}` what is not yours, then retry.",
+        project.display()
+    ))
+}
+
 /// A name that is not the name of a model.
 pub(super) fn bad_model(name: &str) -> Failure {
     let name = name.escape_debug();

@@ -14,7 +14,9 @@
 //! against a review, only findings that were not in that review reject.
 
 use tollgate_core::answer;
-use tollgate_core::board::{Compliance, Criterion, Iteration, Met, Outcome, Remark, StepId, match_remarks};
+use tollgate_core::board::{
+    Compliance, Criterion, DOES_NOT_COUNT, Iteration, Met, Outcome, Remark, StepId, match_remarks,
+};
 use tollgate_core::coverage::HunkStatus;
 use tollgate_core::finding::{Category, Finding, Location, Severity};
 use tollgate_core::gate::FailOn;
@@ -107,7 +109,7 @@ pub(super) fn evaluate(reviewed: &Reviewed, facts: &Facts<'_>) -> GateResult {
         }
     }
     let suppressed = suppressed(&reviewed.review);
-    notes.extend(suppressed.iter().map(|blocker| format!("does not count: {blocker}")));
+    notes.extend(suppressed.iter().map(|blocker| format!("{DOES_NOT_COUNT}{blocker}")));
     let same_again =
         outcome == Outcome::Rejected && facts.previous.is_some_and(|previous| says_the_same(previous, &findings));
     let (model, provider) = reviewers(&reviewed.runs);
@@ -119,7 +121,7 @@ pub(super) fn evaluate(reviewed: &Reviewed, facts: &Facts<'_>) -> GateResult {
         provider,
         commit: Some(facts.commit.to_owned()),
         base: Some(facts.base.to_owned()),
-        summary: with_suppressed(summary(outcome, &findings, reviewed), &suppressed),
+        summary: summary(outcome, &findings, reviewed, &suppressed),
         findings,
         late,
         reason,
@@ -142,10 +144,10 @@ fn suppressed(review: &Review) -> Vec<String> {
     review.suppressed_blockers().map(words).collect()
 }
 
-/// A summary that names the blockers without which the review would end otherwise.
-fn with_suppressed(summary: String, suppressed: &[String]) -> String {
+/// Names the blockers without which the review would end otherwise.
+fn suppressed_in_words(suppressed: &[String]) -> Option<String> {
     if suppressed.is_empty() {
-        return summary;
+        return None;
     }
     let (count, verb) = if suppressed.len() == 1 {
         ("1 blocker".to_owned(), "does")
@@ -154,7 +156,7 @@ fn with_suppressed(summary: String, suppressed: &[String]) -> String {
     };
     let named: Vec<&str> = suppressed.iter().take(MAX_NAMED).map(|blocker| blocker.trim_end_matches('.')).collect();
     let more = if suppressed.len() > MAX_NAMED { "; and more, see the notes" } else { "" };
-    format!("{} {count} {verb} not count: {}{more}.", summary.trim_end(), named.join("; "))
+    Some(format!("{count} {verb} not count: {}{more}.", named.join("; ")))
 }
 
 /// An iteration whose review failed.
@@ -341,8 +343,8 @@ fn reason(named: &[&Remark], stated: Option<&str>) -> String {
     reason
 }
 
-/// The summary: verdict, counts and criteria, then the words of reviewers who came to the same verdict.
-fn summary(outcome: Outcome, findings: &[Remark], reviewed: &Reviewed) -> String {
+/// The summary: verdict, counts, criteria and suppressed blockers, then the words of reviewers who came to the same verdict.
+fn summary(outcome: Outcome, findings: &[Remark], reviewed: &Reviewed, suppressed: &[String]) -> String {
     let n_files = reviewed.change.files.len();
     let files = if n_files == 1 { "1 file".to_owned() } else { format!("{n_files} files") };
     let found = counted(findings);
@@ -356,15 +358,20 @@ fn summary(outcome: Outcome, findings: &[Remark], reviewed: &Reviewed) -> String
     if let Some(criteria) = reviewed.compliance.in_words() {
         text.push_str(&format!(" {criteria}"));
     }
+    if let Some(suppressed) = suppressed_in_words(suppressed) {
+        text.push_str(&format!(" {suppressed}"));
+    }
     let agreed = match outcome {
         Outcome::Approved => Some(answer::Decision::Approved),
         Outcome::Rejected => Some(answer::Decision::Rejected),
         Outcome::Failed => None,
     };
+    let are_all_met = reviewed.compliance.n_unclear() + reviewed.compliance.n_unmet() == 0;
     let mut said: Vec<(&str, &str)> = Vec::new();
     for ReviewerStatement { reviewer, decision, summary } in &reviewed.stated {
         let words = summary.as_deref().map(str::trim).filter(|words| !words.is_empty());
-        if let Some(words) = words.filter(|_| Some(*decision) == agreed)
+        let contradicts = |words: &&str| !are_all_met && says_all_met(words);
+        if let Some(words) = words.filter(|_| Some(*decision) == agreed).filter(|words| !contradicts(words))
             && said.len() < MAX_QUOTED
             && !said.contains(&(reviewer, words))
         {
@@ -373,6 +380,13 @@ fn summary(outcome: Outcome, findings: &[Remark], reviewed: &Reviewed) -> String
     }
     text.extend(said.iter().map(|(reviewer, words)| format!("\n\n{reviewer}: {}", cut(words, MAX_WORDS))));
     text
+}
+
+/// True for words such as "All criteria are met.", which the answers to the criteria can contradict.
+fn says_all_met(words: &str) -> bool {
+    let words = words.to_lowercase();
+    let is_about = ["criteria", "criterion", "requirement"].iter().any(|subject| words.contains(subject));
+    is_about && ["are met", "is met", "fulfilled", "satisfied"].iter().any(|claim| words.contains(claim))
 }
 
 /// The findings by severity, in words.

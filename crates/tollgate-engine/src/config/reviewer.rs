@@ -296,7 +296,8 @@ impl ReviewerPart {
     }
 
     /// True for an agent with a read-only role: a known one, or the user's own program that says so.
-    pub(crate) fn can_review(&self) -> bool {
+    #[must_use]
+    pub fn can_review(&self) -> bool {
         self.agent.is_some() || self.reviews == Some(true)
     }
 

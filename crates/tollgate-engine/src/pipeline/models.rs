@@ -229,6 +229,25 @@ impl ModelReview {
     }
 }
 
+/// The figures of a budget are rounded up to this, and raised by it until the plan fits.
+const BUDGET_STEP: usize = 1_000;
+/// The most plans that are tried to find a budget that is enough.
+const MAX_BUDGETS: usize = 16;
+
+/// A token budget with which the whole change is reviewed: a plan divides the change by its budget, so a smaller budget
+/// needs more calls than the plan without one.
+fn enough_tokens(n_needed: usize, mut fits: impl FnMut(usize) -> bool) -> usize {
+    let rounded = |n_tokens: usize| n_tokens.div_ceil(BUDGET_STEP).saturating_mul(BUDGET_STEP);
+    let mut n_tokens = rounded(n_needed);
+    for _ in 0..MAX_BUDGETS {
+        if fits(n_tokens) {
+            break;
+        }
+        n_tokens = rounded(n_tokens.saturating_add((n_tokens / 10).max(1)));
+    }
+    n_tokens
+}
+
 /// Models and agents, with everything that their prompts are made of.
 pub(super) struct PreparedModels {
     team: Vec<PreparedReviewer>,
@@ -277,7 +296,13 @@ impl PreparedModels {
             let n_exact = fitting.iter().chain(&over).fold(0, |sum: usize, job| sum.saturating_add(job.n_tokens));
             let n_needed = if is_left_out { n_needed } else { n_exact };
             if n_needed > budget.tokens {
-                return Err(failure::over_token_budget(n_needed, budget.tokens));
+                let n_enough = enough_tokens(n_needed, |n_tokens| {
+                    unlimited.budget.tokens = n_tokens;
+                    let plans = self.plan(&ModelContext { settings: &unlimited, ..*context }, inputs, &[]);
+                    let is_whole = plans.iter().all(|planned| planned.plan.left_out.is_empty());
+                    is_whole && within_budget(jobs_of(&plans), n_tokens).1.is_empty()
+                });
+                return Err(failure::over_token_budget(n_enough, budget.tokens));
             }
         }
         if let Some((member, left)) = self

@@ -35,6 +35,7 @@ pub use event::{EventRow, NewEvent};
 pub(super) use event::{announce_run, insert as announce_in};
 pub use feature::{Facts, FeatureRow, NewFeature};
 pub use file::{FileImport, FileImported, Projected, Unprojected};
+pub(super) use iteration::override_of_run;
 pub use iteration::{IterationRow, NewIteration};
 pub use overview::ReviewedRow;
 pub use project::{ProjectOf, ProjectRow};

@@ -13,7 +13,7 @@ use tollgate_core::verdict::Verdict;
 
 use super::row::{self, Counts, Run};
 use super::search::{self, Engine};
-use super::{Database, Subject, number};
+use super::{Database, Subject, board, number};
 use crate::failure::Failure;
 use crate::store::sql::{self, Connection, OptionalExtension as _, Row, Value, params};
 
@@ -359,10 +359,15 @@ fn listed(connection: &Connection, query: &RunQuery, which: RunConditions) -> sq
     Ok(all)
 }
 
-/// The state of a run's head, computed from its review.
+/// The state of a run's head, computed from its review and a person's approval against it.
 fn state(connection: &Connection, listed: &Listed) -> sql::Result<Option<HeadState>> {
     let review = row::by_id(connection, listed.id)?.and_then(|run| run.review);
-    Ok(review.map(|review| HeadState::stored(&review, listed.gate)))
+    let Some(state) = review.map(|review| HeadState::stored(&review, listed.gate)) else { return Ok(None) };
+    let by = board::override_of_run(connection, listed.id)?;
+    Ok(Some(match by {
+        Some(by) => state.overridden(&by),
+        None => state,
+    }))
 }
 
 /// The reviewers of a run.

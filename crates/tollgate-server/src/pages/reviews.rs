@@ -166,7 +166,8 @@ pub(crate) fn result(listed: &Listed) -> Chip {
         return Chip { class: "warn", sign: "!", words: "failed".to_owned() };
     };
     let (class, sign) = match (state.colour(), state.gate()) {
-        (Colour::Red, _) | (_, Gate::Closed) => ("bad", "✖"),
+        (Colour::Red, _) => ("bad", "✖"),
+        (Colour::Yellow | Colour::Green | Colour::Blue, Gate::Closed) => ("warn", "✖"),
         (_, Gate::Partial | Gate::Skipped) => ("warn", "◐"),
         (Colour::Yellow, Gate::Open) => ("warn", "●"),
         (Colour::Blue, Gate::Open) => ("info", "●"),

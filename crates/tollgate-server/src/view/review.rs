@@ -285,6 +285,10 @@ pub(crate) struct SinceBody {
     /// Findings that it had and this one has not.
     #[schema(value_type = Vec<Object>)]
     resolved: Vec<Value>,
+    /// Findings that it had and that are suppressed now, for example by a dismissal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    dismissed: Vec<Value>,
 }
 
 impl From<StoredReview> for WholeReviewBody {
@@ -311,12 +315,16 @@ impl SinceBody {
     fn of(since: &Since, findings: &[Finding]) -> Self {
         let id = |index: usize| findings.get(index).map(|finding| finding.id.to_string());
         let prior: &[Finding] = since.prior.review.as_ref().map_or(&[], |review| &review.findings);
-        let resolved = since.delta.resolved.iter().filter_map(|&index| prior.get(index));
+        let of_prior = |indices: &[usize]| -> Vec<Value> {
+            let findings = indices.iter().filter_map(|&index| prior.get(index));
+            findings.map(|finding| json::finding_value(finding, Form::Short)).collect()
+        };
         Self {
             run: since.prior.id,
             new: since.delta.new.iter().filter_map(|&index| id(index)).collect(),
             still_open: since.delta.still_open.iter().filter_map(|open| id(open.current?)).collect(),
-            resolved: resolved.map(|finding| json::finding_value(finding, Form::Short)).collect(),
+            resolved: of_prior(&since.delta.resolved),
+            dismissed: of_prior(&since.dismissed),
         }
     }
 }

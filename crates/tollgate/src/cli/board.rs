@@ -155,7 +155,30 @@ pub(crate) fn actor() -> String {
 #[cfg(target_os = "linux")]
 fn user_id() -> Option<String> {
     use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata("/proc/self").ok().map(|own| format!("user {}", own.uid()))
+    let uid = std::fs::metadata("/proc/self").ok()?.uid();
+    let names = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    Some(user_name(&names, uid).map_or_else(|| format!("user {uid}"), str::to_owned))
+}
+
+/// The name of a user in the lines of `/etc/passwd`: `root:x:0:0:root:/root:/bin/sh`.
+#[cfg(target_os = "linux")]
+fn user_name(passwd: &str, uid: u32) -> Option<&str> {
+    let uid = uid.to_string();
+    let mut users = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    users.find(|fields| fields.get(2) == Some(&&*uid)).and_then(|fields| fields.first().copied())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_without_a_name_in_the_environment_has_that_of_the_system() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n";
+        assert_eq!(user_name(passwd, 0), Some("root"));
+        assert_eq!(user_name(passwd, 1000), Some("ada"));
+        assert_eq!(user_name(passwd, 7), None);
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

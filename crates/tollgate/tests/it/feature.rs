@@ -397,7 +397,8 @@ fn an_agent_cannot_wave_its_own_defect_through_the_gate_and_a_person_can() {
     let all = listed["dismissals"].as_array().unwrap();
     assert_eq!((all.len(), &all[0]["state"], &all[0]["by"]), (1, &"proposed".into(), &"an agent of the board".into()));
     let print = all[0]["fingerprint"].as_str().unwrap().to_owned();
-    run(&["confirm", &id, &print]).expect(0);
+    assert!(print.starts_with("fp-"), "{print}");
+    run(&["confirm", &id, "F001"]).expect(0);
     run(&["retry", &id]).expect(0);
     server.hears("it passes the gate");
     let is_written = || read(&desk, &id, "feature.json").contains("\"status\": \"approved\"");
@@ -412,6 +413,8 @@ fn an_agent_cannot_wave_its_own_defect_through_the_gate_and_a_person_can() {
     assert!(last["notes"][0].as_str().unwrap().starts_with("does not count: dynamic code execution"), "{last:#}");
     let file = read(&desk, &id, &format!("code-review-iteration-{}.md", iterations.len()));
     assert!(file.contains("does not count: dynamic code execution"), "{file}");
+    let listed = run(&["list"]).expect(0);
+    assert!(listed.contains("a blocker is dismissed"), "{listed}");
     server.end();
 }
 

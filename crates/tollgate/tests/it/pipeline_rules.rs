@@ -203,6 +203,15 @@ fn an_over_budget_review_fails_once_with_the_figure_and_asks_no_model() {
     assert!(told.contains("tokens, and its budget is 6,000. Raise `budget.tokens` to "), "{told}");
     assert_eq!(place(&desk, &id), "code_review review-failed [failed]");
     assert_eq!(stub.asked().len(), 0);
+    // The figure is enough.
+    let figure = told.split("Raise `budget.tokens` to ").nth(1).unwrap().split(' ').next().unwrap().replace(',', "");
+    drop(server);
+    let config = desk.path("config/tollgate/config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("tokens = 6000", &format!("tokens = {figure}"))).unwrap();
+    let mut server = Server::start(&desk);
+    tollgate(&desk, &["feature", "retry", &id]).expect(0);
+    server.hears("it passes the gate");
 }
 
 #[test]
@@ -289,6 +298,51 @@ fn an_agent_that_writes_into_the_main_checkout_is_noticed() {
     server.hears("it passes the gate");
     assert_eq!(place(&desk, &id), "waiting_approval - [approved]");
     assert_eq!(std::fs::read_to_string(desk.path("runs")).unwrap(), "run\n");
+}
+
+#[test]
+fn a_reviewing_agent_that_writes_into_the_main_checkout_is_noticed() {
+    let reply = answer("APPROVED", "Good.", &[], &json!([]));
+    let script =
+        format!("case $TASK in '# Feature'*) {};; *) echo x >> \"$MAIN/a.js\"; echo '{reply}';; esac", works());
+    let desk = Desk::new(&script.replace("$MAIN", "$(dirname \"$0\")/project"));
+    configure_agent(&desk, "reviews = true");
+    add_project(&desk);
+    let mut server = Server::start(&desk);
+    let id = add(&desk, "Strays", &["--start"]);
+    server.hears("it waits for a person: the main checkout changed while the reviewer ran: `a.js`.");
+    assert_eq!(place(&desk, &id), "code_review review-failed [failed]");
+}
+
+#[test]
+fn history_and_reviews_show_the_state_that_the_board_shows() {
+    let desk = Desk::new(&works());
+    add_project(&desk);
+    let mut server = Server::start(&desk);
+    add(&desk, "Read JSON", &["--description", "Reads a text.\n- it must not run it", "--start"]);
+    server.hears("it passes the gate");
+    let runs = |desk: &Desk| -> Value {
+        let listed = tollgate(desk, &["history", "list", "--all", "--format", "json"]).expect(0);
+        serde_json::from_str(&listed).unwrap()
+    };
+    let state = &runs(&desk)[0]["state_of_head"];
+    assert_eq!((&state["colour"], &state["label"]), (&json!("yellow"), &json!("Approved, requirements not checked")));
+    assert!(state["explanation"].as_str().unwrap().contains("acceptance criterion is unclear"), "{state}");
+
+    let script = format!("echo '{BAD}' > b$(git rev-list --count HEAD).js");
+    let desk = Desk::new(&script);
+    add_project(&desk);
+    let mut server = Server::start(&desk);
+    let id = add(&desk, "Bad", &["--start"]);
+    server.hears("it waits for a person");
+    let state = &runs(&desk)[0]["state_of_head"];
+    assert_eq!((&state["colour"], &state["label"]), (&json!("red"), &json!("Rejected")), "{state}");
+    let reviewed = || server.json(&desk, "GET", "/api/reviews?limit=1", "", 200)["reviews"][0]["state"].clone();
+    assert_eq!(reviewed()["label"], "Rejected");
+    tollgate(&desk, &["feature", "approve", &id, "--reason", "it is a toy"]).expect(0);
+    let state = reviewed();
+    assert_eq!((&state["colour"], &state["label"]), (&json!("green"), &json!("Approved by hand")), "{state}");
+    assert!(state["explanation"].as_str().unwrap().contains("it is a toy; Rejected before: "), "{state}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use tollgate_core::board::feature_event::FeatureEvent;
 use tollgate_core::board::machine::{Event, MAX_TRIES};
 use tollgate_core::board::{Criterion, FeatureId, Iteration, Met, Outcome};
 use tollgate_core::gate::Gate;
+use tollgate_core::report::head_state::{GATE_RESULT, HeadState};
 use tollgate_core::sha::Sha;
 
 use super::super::gate_result::{self, Facts, GateResult};
@@ -17,8 +18,10 @@ use crate::config::Settings;
 use crate::failure::{Failure, Kind};
 use crate::forge::local::{Local, Trigger};
 use crate::forge::project::Project as Repository;
+use crate::forge::worktree::MainCheckout;
 use crate::pipeline::{self, GatedFeature, Memory, ModelOptions, ReviewProgress, ReviewRequest, Reviewed, Runtime};
 use crate::process::{self, handles};
+use crate::reviewer::prepared::{self, ReviewerTransport};
 use crate::reviewer::recording::Recording;
 use crate::store::board::{Field, LeaseAfter, NewIteration, ProjectRow};
 use crate::store::{RunRecord, Subject};
@@ -68,6 +71,8 @@ impl FeatureJob<'_> {
             return self.failed(&feature.row, Event::OverBudget, &implement::over_budget(&feature.row));
         }
         let subject = self.subject();
+        let has_agent = settings.as_ref().is_ok_and(asks_agent);
+        let main = has_agent.then(|| MainCheckout::look(&compared.repository, &self.board.settings().pipeline.dir));
         let reviewed = settings.and_then(|settings| {
             let unmet = previous.last().map(unmet).unwrap_or_default();
             let reviewed = self.look(&feature, &compared, &settings, (&criteria, unmet), &subject)?;
@@ -78,6 +83,12 @@ impl FeatureJob<'_> {
             // Stopped by a person or a shutdown: the job is repeated.
             let _ = self.board.database().release(self.claim.token, 0);
             return Ok(());
+        }
+        // The check enriches; a review counts also where it cannot be made.
+        let strayed = main.and_then(Result::ok).and_then(|main| main.changes().ok()).unwrap_or_default();
+        if !strayed.is_empty() {
+            let failure = super::super::failure::main_changed_in_review(&self.project.path, &strayed);
+            return self.review_failed(&feature, &commit, &failure);
         }
         let (reviewed, settings) = match reviewed {
             Ok(reviewed) => reviewed,
@@ -97,7 +108,7 @@ impl FeatureJob<'_> {
         };
         let mut judged = gate_result::evaluate(&reviewed, &facts);
         judged.iteration.notes.extend(others);
-        let record = record(&reviewed, judged.iteration.outcome, subject, (started, self.board.now()));
+        let record = record(&reviewed, &judged.iteration, subject, (started, self.board.now()));
         self.conclude(&feature, &compared, judged, &reviewed, record)
     }
 
@@ -320,6 +331,13 @@ impl FeatureJob<'_> {
     }
 }
 
+/// True when one of the reviewers is an agent, a program that could write files.
+fn asks_agent(settings: &Settings) -> bool {
+    let variable = |name: &str| std::env::var(name).ok();
+    let is_agent = |chosen| matches!(prepared::prepare(chosen, &variable).way, ReviewerTransport::Agent(_));
+    settings.reviewers.iter().any(is_agent)
+}
+
 /// The criteria that a review called not met, by their texts, each with the reason.
 fn unmet(review: &Iteration) -> Vec<(String, String)> {
     let unmet = review.compliance.criteria.iter().filter_map(|(criterion, met)| match met {
@@ -387,11 +405,15 @@ pub(super) fn own_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// The stored run of a review. A rejection without a finding, such as an unmet criterion, closes the gate as well.
-fn record(reviewed: &Reviewed, outcome: Outcome, subject: Subject, time: (u64, u64)) -> RunRecord {
+/// The stored run of a review, with the result of the gate. A rejection without a finding that counts elsewhere, such as
+/// an unmet criterion or a finding about the whole change, closes the gate as well.
+fn record(reviewed: &Reviewed, iteration: &Iteration, subject: Subject, time: (u64, u64)) -> RunRecord {
     let mut completed = reviewed.completed();
-    if outcome == Outcome::Rejected && completed.gate == Gate::Open {
-        completed.gate = Gate::Closed;
+    match iteration.outcome {
+        Outcome::Approved => completed.gate = Gate::Open,
+        Outcome::Rejected => completed.gate = Gate::Closed,
+        Outcome::Failed => {}
     }
+    completed.review.extra.insert(GATE_RESULT.to_owned(), HeadState::gate_result(iteration));
     RunRecord::completed(completed, subject, time)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::types::Value;
 use tollgate_core::board::machine::{State, Status};
-use tollgate_core::board::{FeatureId, Outcome};
+use tollgate_core::board::{DOES_NOT_COUNT, FeatureId, Outcome};
 
 use super::feature::Facts;
 use super::{damaged, id, state};
@@ -37,6 +37,8 @@ pub struct Card {
     pub pips: Vec<Outcome>,
     /// True when the last review approved and left an acceptance criterion unclear.
     pub is_unchecked: bool,
+    /// True when a blocker of the last review is suppressed, for example by a dismissal.
+    pub is_blocker_suppressed: bool,
     /// The findings of the last review.
     pub counts: Counts,
     /// The delta of the last review; `None` for the first.
@@ -68,6 +70,7 @@ impl Card {
             blocked_by: Vec::new(),
             pips: Vec::new(),
             is_unchecked: false,
+            is_blocker_suppressed: false,
             counts: Counts::default(),
             progress: None,
             cost_usd: 0.0,
@@ -360,11 +363,12 @@ impl<'a> CardLoader<'a> {
             "SELECT number, outcome, n_critical, n_high, n_medium, n_low, n_nit, n_late, n_new, n_resolved \
              FROM iteration WHERE project = ?1 AND feature = ?2 ORDER BY id",
         )?;
-        // The record is JSON without blanks, and quotes in texts are escaped in it: this is the answer to a criterion.
-        let last = connection.prepare(
-            "SELECT overridden IS NULL AND record LIKE '%\"met\":\"unclear\"%' FROM iteration \
-             WHERE project = ?1 AND feature = ?2 ORDER BY id DESC LIMIT 1",
-        )?;
+        // The record is JSON without blanks, and quotes in texts are escaped in it: these are the answer to a criterion and
+        // the note about a suppressed blocker.
+        let last = connection.prepare(&format!(
+            "SELECT overridden IS NULL AND record LIKE '%\"met\":\"unclear\"%', record LIKE '%\"{DOES_NOT_COUNT}%' \
+             FROM iteration WHERE project = ?1 AND feature = ?2 ORDER BY id DESC LIMIT 1",
+        ))?;
         let others = connection
             .prepare("SELECT status, title FROM feature WHERE project = ?1 AND id = ?2 AND deleted_ms IS NULL")?;
         Ok(Self { project, reviews, last, others, known: HashMap::new() })
@@ -376,7 +380,9 @@ impl<'a> CardLoader<'a> {
         }
         if card.pips.last() == Some(&Outcome::Approved) {
             let mut rows = self.last.query(params![self.project, card.id.as_str()])?;
-            card.is_unchecked = rows.next()?.map(|row| row.get(0)).transpose()?.unwrap_or(false);
+            if let Some(row) = rows.next()? {
+                (card.is_unchecked, card.is_blocker_suppressed) = (row.get(0)?, row.get(1)?);
+            }
         }
         for name in &card.facts.dependencies {
             // An invalid id blocks nothing, like a missing feature.

@@ -138,6 +138,13 @@ fn prior(
     Ok(found.map(|row| row.iteration))
 }
 
+/// The approval of a person against the review of a run.
+pub(in crate::store) fn override_of_run(connection: &Connection, run: i64) -> sql::Result<Option<Override>> {
+    let sql = "SELECT overridden FROM iteration WHERE run = ?1 AND overridden IS NOT NULL";
+    let text: Option<String> = connection.prepare(sql)?.query_row([run], |row| row.get(0)).optional()?;
+    text.as_deref().map(override_of_json).transpose()
+}
+
 /// Records on the last review that a person overrode it; an earlier override is kept.
 pub(super) fn add_override(
     connection: &Connection,

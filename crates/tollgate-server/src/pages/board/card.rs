@@ -277,6 +277,9 @@ fn findings(card: &Card) -> Vec<(&'static str, String)> {
     if late > 0 {
         found.push(("muted", format!("{} late", grouped(u64::from(late)))));
     }
+    if card.is_blocker_suppressed {
+        found.push(("warn", "blocker dismissed".to_owned()));
+    }
     found
 }
 

@@ -48,14 +48,18 @@ impl Frame {
         let known = database.statuses(row.id, &names)?;
         let is_known = |name: &str| known.iter().any(|(id, _)| id.as_str() == name);
         let broken = broken.into_iter().filter(|broken| !is_known(&broken.name));
-        let implementer = board.implementer(&row)?.map(|chosen| chosen.name);
+        let implementer = board.implementer(&row)?;
+        // Unless reviewers are set, the agent that implements features reviews them too.
+        let own = implementer.as_ref().filter(|agent| !settings.chooses_reviewers && agent.part.can_review());
+        let reviewers = settings.reviewers.iter().chain(own).map(|chosen| chosen.name.clone()).collect();
+        let implementer = implementer.map(|chosen| chosen.name);
         Ok(Self {
             name: row.name,
             steps,
             notes,
             max_rounds: settings.pipeline.rounds,
             implementer,
-            reviewers: settings.reviewers.iter().map(|chosen| chosen.name.clone()).collect(),
+            reviewers,
             categories: database.categories(row.id, MAX_CATEGORIES)?,
             broken: broken.map(BrokenBody::from).collect(),
         })

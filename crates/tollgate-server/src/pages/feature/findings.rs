@@ -74,6 +74,8 @@ pub(super) struct Findings {
     pub(super) kept: Vec<(&'static str, String)>,
     /// True when there is a review.
     pub(super) is_reviewed: bool,
+    /// True when the review approved and left an acceptance criterion unclear.
+    pub(super) is_unchecked: bool,
     /// True when the review brought an answer.
     pub(super) is_answered: bool,
 }
@@ -122,6 +124,7 @@ impl Findings {
             href_long: address(&Query { is_all: true, ..query.clone() }),
             kept: kept(query),
             is_reviewed: loaded.shown().is_some(),
+            is_unchecked: loaded.shown().is_some_and(Iteration::is_unchecked),
             is_answered: loaded.shown().is_some_and(|review| review.outcome != Outcome::Failed),
             filter,
         }

@@ -22,8 +22,10 @@ pub(super) struct Tab {
     pub(super) number: u32,
     pub(super) href: String,
     pub(super) is_current: bool,
-    /// How it ended: the class of its pip, and the word.
+    /// How it ended, in words.
     pub(super) outcome: &'static str,
+    /// The class of its pip.
+    pub(super) pip: &'static str,
 }
 
 /// Something that has to be seen before all else.
@@ -78,7 +80,8 @@ impl Head {
             number: review.number,
             href: format!("{base}{}", query.of(Which::One(review.number)).tail()),
             is_current: number == Some(review.number) && !loaded.is_compared(),
-            outcome: review.outcome.as_str(),
+            outcome: review.outcome_in_words(),
+            pip: if review.is_unchecked() { "unchecked" } else { review.outcome.as_str() },
         };
         let tabs: Vec<Tab> = loaded.reviews.iter().map(tab).collect();
         let last_two = match &loaded.reviews[..] {

@@ -78,6 +78,7 @@ struct SinceView {
     n_new: usize,
     n_still_open: usize,
     n_resolved: usize,
+    n_dismissed: usize,
     resolved: Vec<FindingView>,
 }
 
@@ -277,6 +278,7 @@ impl SinceView {
             n_new: since.delta.new.len(),
             n_still_open: since.delta.still_open.len(),
             n_resolved: since.delta.resolved.len(),
+            n_dismissed: since.dismissed.len(),
             resolved: resolved
                 .take(SHOWN)
                 .map(|finding| shown(finding, Mark::Resolved, format!("resolved-{}", finding.id)))

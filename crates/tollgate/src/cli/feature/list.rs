@@ -52,7 +52,11 @@ fn note(card: &Card) -> String {
         (Some(problem), Work::Nothing, Some(_)) => cut_to(&visible(first_line(problem)), 100),
         (None, Work::Nothing, Some(pause)) => pause.in_words().to_owned(),
         _ if is_waiting => "blocked by its dependencies".to_owned(),
+        (_, Work::Nothing, None) if card.is_unchecked && card.is_blocker_suppressed => {
+            format!("{UNCHECKED}, a blocker is dismissed")
+        }
         (_, Work::Nothing, None) if card.is_unchecked => UNCHECKED.to_owned(),
+        (_, Work::Nothing, None) if card.is_blocker_suppressed => "approved, a blocker is dismissed".to_owned(),
         (_, Work::Nothing, None) => String::new(),
         _ => card.state.in_words(),
     }
