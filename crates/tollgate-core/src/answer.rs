@@ -254,7 +254,7 @@ fn read_wrapped(text: &str, asked: PromptQuestions<'_>, depth: usize) -> Result<
     }
     let text = without_thoughts(text);
     let mut problems = Problems::default();
-    let json = find_json(text, &mut problems);
+    let json = find_json(text, asked, &mut problems);
     let mut in_prose = Problems::default();
     let prose = prose::read(&json.rest, asked, &mut in_prose);
     let says_nothing = !json.found.is_answer() && prose.claims.is_empty() && prose.decisions.is_empty();
@@ -278,8 +278,9 @@ fn read_wrapped(text: &str, asked: PromptQuestions<'_>, depth: usize) -> Result<
         problems.add(why);
         found.cut = true;
     }
+    let approves = found.decisions.contains(&Decision::Approved) || found.names_findings;
     if found.claims.is_empty()
-        && let Some(notice) = not_a_review::notice(text)
+        && let Some(notice) = not_a_review::notice(text).or_else(|| not_a_review::excuse(text).filter(|_| approves))
     {
         return Err(NoAnswer::NotAReview(notice.to_owned()));
     }
@@ -374,8 +375,12 @@ struct EmbeddedJson {
     broke_off: Option<String>,
 }
 
-fn find_json(text: &str, problems: &mut Problems) -> EmbeddedJson {
-    let lenient_json::Documents { documents, is_exhausted, .. } = lenient_json::documents(text);
+fn find_json(text: &str, asked: PromptQuestions<'_>, problems: &mut Problems) -> EmbeddedJson {
+    // The evidence in such a line is code, which may end in an opening bracket.
+    let is_statement = |line: &str| {
+        prior::of_line(line, asked.n_prior).is_some() || criterion::of_line(line, asked.criteria).is_some()
+    };
+    let lenient_json::Documents { documents, is_exhausted, .. } = lenient_json::documents(text, is_statement);
     let mut all = AnswerParts::default();
     let mut losses = Losses::default();
     if is_exhausted {
@@ -392,6 +397,12 @@ fn find_json(text: &str, problems: &mut Problems) -> EmbeddedJson {
             json_answer::take_listed(&document.node, &mut found, problems)
         } else {
             json_answer::take(&document.node, &mut found, problems)
+        }
+        if is_example(&text[..document.span.start]) {
+            problems.add("an approval in an example does not count");
+            found.decisions.retain(|decision| *decision != Decision::Approved);
+            (found.names_findings, found.lists_findings) = (false, false);
+            found.texts.clear();
         }
         let is_answer = found.is_answer();
         found.cut &= document.end == End::Cut;
@@ -423,6 +434,16 @@ fn find_json(text: &str, problems: &mut Problems) -> EmbeddedJson {
     }
     all.losses = losses.0;
     EmbeddedJson { form, found: all, rest, cut, broke_off }
+}
+
+/// True when the text before a document calls it an example: `For example:`, `The format looks like this:`.
+fn is_example(before: &str) -> bool {
+    let is_fence = |line: &&str| line.starts_with("```") || line.starts_with("~~~");
+    let mut lines = before.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let above = lines.find(|line| !is_fence(line)).unwrap_or_default();
+    let words = vocabulary::plain(above);
+    let phrases = ["example", "for instance", "would look like", "looks like this", "format is", "expected format"];
+    above.ends_with(':') && phrases.iter().any(|phrase| words.contains(phrase))
 }
 
 /// What was lost of an answer, each kind once.
@@ -458,7 +479,7 @@ fn broke_off(found: &AnswerParts, ends_in_error: bool, text: &str) -> Option<Str
     if let Some(reason) = &found.stopped {
         return Some(format!("the model stopped for the reason `{reason}`"));
     }
-    let is_stream = found.texts.iter().any(|text| text.is_piece);
+    let is_stream = found.is_stream || found.texts.iter().any(|text| text.is_piece);
     (is_stream && !found.finished && !text.contains("[DONE]")).then(|| "the stream has no end".to_owned())
 }
 
@@ -481,6 +502,7 @@ fn merge(all: &mut AnswerParts, found: AnswerParts, problems: &mut Problems) {
     all.error = found.error.or(all.error.take());
     all.stopped = found.stopped.or(all.stopped.take());
     all.finished |= found.finished;
+    all.is_stream |= found.is_stream;
     all.texts.extend(found.texts);
 }
 

@@ -179,11 +179,22 @@ fn finish(mut draft: Draft, note: &mut impl FnMut(String)) -> Option<Claim> {
     draft.suggestion = code(draft.suggestion);
     let title = title(&draft)?;
     let severity = match draft.severity.as_deref().map(|word| (word, vocabulary::severity(word))) {
-        Some((_, Some(severity))) => severity,
-        Some((word, None)) => {
-            note(format!("the severity `{}` is unknown and treated as Medium", shown(word)));
-            Severity::Medium
+        Some((word, Some(severity))) => {
+            if vocabulary::is_unusual_severity(word) {
+                note(format!("the severity `{}` is read as {severity}", shown(word)));
+            }
+            severity
         }
+        Some((word, None)) => match vocabulary::loose_severity(word) {
+            Some(severity) => {
+                note(format!("the severity `{}` is read as {severity}", shown(word)));
+                severity
+            }
+            None => {
+                note(format!("the severity `{}` is unknown and treated as Medium", shown(word)));
+                Severity::Medium
+            }
+        },
         None => {
             note("it names no severity and is treated as Medium".to_owned());
             Severity::Medium

@@ -9,10 +9,12 @@
 use crate::answer::Decision;
 use crate::answer::criterion::{self, CriteriaAnswers};
 use crate::answer::draft::{Claims, Draft, Problems, is_nothing, one_line};
+use crate::answer::finding_header::{self, HeaderContext};
 use crate::answer::json_fields::{self, find, key, text};
 use crate::answer::lenient_json::{List, Node, Object};
 use crate::answer::prior::{self, PriorAnswers};
 use crate::answer::{location, vocabulary};
+use crate::finding::Severity;
 
 /// The parts of an answer found in one or more JSON values.
 #[derive(Debug, Default)]
@@ -36,6 +38,8 @@ pub(super) struct AnswerParts {
     pub(super) stopped: Option<String>,
     /// True when a stream or a completion states its regular end.
     pub(super) finished: bool,
+    /// True for events of a stream, which must state its end.
+    pub(super) is_stream: bool,
     /// What was lost, as clauses about the answer.
     pub(super) losses: Vec<String>,
     /// Texts of an envelope that may contain the answer.
@@ -210,8 +214,19 @@ impl Walk<'_> {
             "eostoken",
         ];
         const ENDS: &[&str] = &["messagestop", "responsecompleted", "responsedone", "turncompleted", "result"];
+        let kind = find(object, &["type"]).and_then(text).map(|kind| key(&kind)).unwrap_or_default();
+        // Events of `claude` and `cursor-agent`, which end with a `result`, and of `codex`, which end with `turn.completed`.
+        let is_message = kind == "assistant" && find(object, &["sessionid", "parenttooluseid"]).is_some();
+        self.found.is_stream |=
+            is_message || matches!(kind.as_str(), "itemcompleted" | "turnstarted" | "threadstarted");
         for (name, value) in &object.fields {
             let (name, word) = (key(name), text(value).unwrap_or_default());
+            // Messages of `ollama`.
+            match (name.as_str(), value) {
+                ("done", Node::Bool(true)) => self.found.finished = true,
+                ("done", Node::Bool(false)) => self.found.is_stream = true,
+                _ => {}
+            }
             let is_reason = REASONS.contains(&name.as_str()) && matches!(value, Node::Text(_)) && !word.is_empty();
             if is_reason && REGULAR.contains(&key(&word).as_str())
                 || name == "type" && ENDS.contains(&key(&word).as_str())
@@ -263,6 +278,13 @@ impl Walk<'_> {
         if object.fields.iter().any(|(name, value)| names(name) && says(value)) {
             self.lose("has findings that are not a list");
         }
+        // `"critical_issues": "division by zero"`
+        for (name, value) in &object.fields {
+            if let (Some(severity), Node::Text(text)) = (blocking_list(name), value) {
+                let around = Draft { severity: Some(severity.as_str().to_owned()), ..Draft::default() };
+                self.sentence(text, &around);
+            }
+        }
     }
 
     fn answer(&mut self, object: &Object, lists: &[(&str, &Node)], around: &Draft) {
@@ -277,7 +299,7 @@ impl Walk<'_> {
         self.decide(object, !lists.is_empty() || summary.is_some());
         for (name, list) in lists {
             self.found.names_findings |= key(name) == "findings";
-            match vocabulary::severity(name).filter(|_| !LISTS.contains(&key(name).as_str())) {
+            match list_severity(name) {
                 Some(severity) => {
                     let around = Draft { severity: Some(severity.as_str().to_owned()), ..around.clone() };
                     self.listed(list, &around);
@@ -381,17 +403,27 @@ impl Walk<'_> {
         }
     }
 
-    /// Parses a finding that is only a string: `src/a.rs:12: no check`.
+    /// Parses a finding that is only a string: `src/a.rs:12: no check`, `[HIGH] src/a.rs:12 - no check`.
     fn sentence(&mut self, text: &str, around: &Draft) {
         if is_nothing(text) || denies_findings(text) {
             return;
         }
-        let mut draft = Draft { title: Some(one_line(text)), ..Draft::default() };
-        if let Some((place, title)) = text.split_once(": ").or_else(|| text.split_once(" - ")) {
-            let place = location::parse(place);
-            if place.file.as_deref().is_some_and(location::is_path) {
-                draft = Draft { title: Some(one_line(title)), file: place.file, lines: place.lines, ..draft };
+        let context = HeaderContext { issues: true, graded: around.severity.is_some(), quiet: false };
+        let mut draft = match finding_header::read(text.trim(), context) {
+            Some((draft, _)) => draft,
+            None => {
+                let mut draft = Draft::default();
+                finding_header::set_title(&mut draft, text);
+                draft
             }
+        };
+        if draft.title.as_deref().is_none_or(|title| title.trim().is_empty()) {
+            draft.title = Some(one_line(text));
+        }
+        if draft.file.is_none()
+            && let Some(place) = location::mentioned(text).or_else(|| location::in_words(text))
+        {
+            (draft.file, draft.lines) = (place.file, draft.lines.or(place.lines));
         }
         inherit(&mut draft, around);
         self.found.claims.take(draft, self.problems);
@@ -403,6 +435,7 @@ impl Walk<'_> {
             around.file = Some(file);
         }
         let kind = find(object, &["type"]).and_then(text).unwrap_or_default();
+        let is_piece = is_piece || matches!(find(object, &["done"]), Some(Node::Bool(_)));
         for (name, value) in &object.fields {
             let name = key(name);
             let is_piece = is_piece || name == "delta" || kind.ends_with("delta");
@@ -418,28 +451,96 @@ impl Walk<'_> {
 
 /// The fields of an object that list findings.
 fn lists(object: &Object) -> impl Iterator<Item = (&str, &Node)> {
-    let graded = ["critical", "high", "major", "medium", "minor", "low", "blocker", "blockers", "nit", "nits"];
+    let in_answer = states_decision(object)
+        || object
+            .fields
+            .iter()
+            .any(|(name, value)| LISTS.contains(&key(name).as_str()) && matches!(value, Node::List(_)));
     object.fields.iter().filter_map(move |(name, value)| {
         let plain = key(name);
-        let objects = |list: &List| list.items.iter().any(|item| matches!(item, Node::Object(_)));
         let is_list = match value {
             Node::List(list) if LISTS.contains(&plain.as_str()) => {
-                // `"comments": ["…"]` is a discussion rather than a list of findings.
-                list.items.is_empty() || objects(list) || plain == "findings" || plain == "issues"
+                list.items.is_empty() || has_objects(list) || lists_sentences(&plain, list)
             }
             Node::Object(inner) if LISTS.contains(&plain.as_str()) => {
                 is_group(inner) || json_fields::is_finding(inner) || inner.fields.is_empty() || !inner.whole
             }
+            Node::List(list) if plain == "suggestions" => {
+                let finding = |item: &Node| matches!(item, Node::Object(object) if json_fields::is_finding(object));
+                list.items.iter().any(finding)
+            }
             Node::List(list) => {
-                (graded.contains(&plain.as_str()) || plain == "suggestions") && {
-                    let finding = |item: &Node| matches!(item, Node::Object(object) if json_fields::is_finding(object));
-                    objects(list) && (plain != "suggestions" || list.items.iter().any(finding))
-                }
+                let has_texts = || list.items.iter().any(|item| matches!(item, Node::Text(_)));
+                let is_graded = GRADED.contains(&plain.as_str());
+                is_graded && (has_objects(list) || in_answer && has_texts())
+                    || blocking_list(name).is_some() && (has_objects(list) || has_texts())
             }
             _ => false,
         };
         is_list.then_some((name.as_str(), value))
     })
+}
+
+/// Keys that are a severity.
+const GRADED: &[&str] = &["critical", "high", "major", "medium", "minor", "low", "blocker", "blockers", "nit", "nits"];
+
+fn has_objects(list: &List) -> bool {
+    list.items.iter().any(|item| matches!(item, Node::Object(_)))
+}
+
+/// True when strings under a key are findings. `"comments": ["…"]` is a discussion, unless they are tagged.
+fn lists_sentences(plain: &str, list: &List) -> bool {
+    const DISCUSSION: &[&str] =
+        &["comments", "reviewcomments", "observations", "concerns", "remarks", "annotations", "codesuggestions"];
+    let context = HeaderContext { issues: false, graded: false, quiet: true };
+    let is_tagged = |item: &Node| match item {
+        Node::Text(text) => {
+            finding_header::read(text.trim(), context).is_some_and(|(draft, _)| draft.severity.is_some())
+        }
+        _ => false,
+    };
+    !DISCUSSION.contains(&plain) || list.items.iter().any(is_tagged)
+}
+
+/// The severity that the key of a list gives its findings: `high`, `criticalIssues`.
+fn list_severity(name: &str) -> Option<Severity> {
+    if LISTS.contains(&key(name).as_str()) {
+        return None;
+    }
+    vocabulary::severity(name).or_else(|| blocking_list(name))
+}
+
+/// The severity of a key that names blocking findings, in any words: `critical_issues`, `mustFixBeforeMerge`.
+fn blocking_list(name: &str) -> Option<Severity> {
+    let plain = key(name);
+    let denies = ["non", "not", "no", "resolved", "fixed", "is", "has", "count", "number", "total"];
+    let is_denied = denies.iter().any(|word| plain.starts_with(word) || plain.ends_with(word));
+    let names = [
+        "issue",
+        "finding",
+        "problem",
+        "bug",
+        "defect",
+        "concern",
+        "vulnerabilit",
+        "error",
+        "blocker",
+        "fix",
+        "comment",
+    ];
+    if is_denied || !names.iter().any(|word| plain.contains(word)) {
+        return None;
+    }
+    let words = [
+        ("critical", Severity::Critical),
+        ("blocker", Severity::Critical),
+        ("severe", Severity::Critical),
+        ("blocking", Severity::High),
+        ("major", Severity::High),
+        ("mustfix", Severity::High),
+        ("high", Severity::High),
+    ];
+    words.iter().find(|(word, _)| plain.contains(word)).map(|(_, severity)| *severity)
 }
 
 /// True for an object whose values are lists: findings by severity, by category or by file.

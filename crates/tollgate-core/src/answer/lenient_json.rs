@@ -80,14 +80,24 @@ pub(super) enum End {
     Broken,
 }
 
-/// Finds the objects and lists in a text, in order.
-pub(super) fn documents(text: &str) -> Documents {
+/// Finds the objects and lists in a text, in order. None begins in a line that `is_prose`.
+pub(super) fn documents(text: &str, is_prose: impl Fn(&str) -> bool) -> Documents {
     let (mut found, mut at, mut n_looks) = (Vec::new(), 0, 0);
     let mut is_exhausted = false;
+    let (mut line_end, mut in_prose) = (0, false);
     while let Some(start) = memchr::memchr2(b'{', b'[', &text.as_bytes()[at..]).map(|offset| at + offset) {
         if n_looks > MAX_LOOKS * text.len() {
             is_exhausted = true;
             break;
+        }
+        if start >= line_end {
+            let line_start = memchr::memrchr(b'\n', &text.as_bytes()[..start]).map_or(0, |feed| feed + 1);
+            line_end = memchr::memchr(b'\n', &text.as_bytes()[start..]).map_or(text.len(), |feed| start + feed);
+            in_prose = is_prose(&text[line_start..line_end]);
+        }
+        if in_prose {
+            at = line_end;
+            continue;
         }
         if !begins_document(text, start) {
             at = start + 1;
@@ -148,11 +158,17 @@ fn begins_document(text: &str, start: usize) -> bool {
         return rest.starts_with(['{', '[']) && !rest.starts_with("[[");
     }
     match rest.chars().next() {
-        None => true,
+        None => may_be_value(text, start, &[':', ',', '[', '(']),
         Some('"' | '\'' | '“' | '‘' | '}') => true,
         Some('/') => rest.starts_with("//") || rest.starts_with("/*"),
-        Some(_) => bare_key(rest).is_some(),
+        Some(_) => bare_key(rest).is_some() && may_be_value(text, start, &[':', ',', '[', '(', '=', '{', '`']),
     }
+}
+
+/// True when a brace begins its line or follows one of these marks. Code such as `if n == 0 {` and `else {` opens a block.
+fn may_be_value(text: &str, start: usize, marks: &[char]) -> bool {
+    let head = text[..start].trim_end_matches([' ', '\t']);
+    head.is_empty() || head.ends_with(['\n', '\r', '\u{feff}']) || head.ends_with(marks)
 }
 
 /// The length of an unquoted key, if a colon follows.
@@ -575,7 +591,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<String> = documents(text).documents.iter().map(|document| shown(&document.node)).collect();
+        let found: Vec<String> =
+            documents(text, |_| false).documents.iter().map(|document| shown(&document.node)).collect();
         assert_eq!(found, expected, "{text}");
     }
 
@@ -602,8 +619,8 @@ mod tests {
         check(r#"{"a": [{"b": 1}, {"c": 2"#, &["{a: [{b: 1}, {………"]);
         check(r#"{"a": "bc"#, &[r#"{a: "bc"……"#]);
         check("```\n{\"a\": [1, \n```\nand {\"b\": 2}", &["{a: [1……", "{b: 2}"]);
-        assert_eq!(documents("{\"a\": 1").documents[0].end, End::Cut);
-        assert_eq!(documents("{\"a\": (1)}").documents[0].end, End::Broken);
+        assert_eq!(documents("{\"a\": 1", |_| false).documents[0].end, End::Cut);
+        assert_eq!(documents("{\"a\": (1)}", |_| false).documents[0].end, End::Broken);
     }
 
     #[test]
@@ -611,7 +628,7 @@ mod tests {
         let pieces = ["{\"a\":\"\n```\n", "{\"a\":", "[{", "{\"a\":\"\", ", "{\"a\" \"b\"", "{a:(", "{\"a\":[(", "{'"];
         for piece in pieces {
             let text = piece.repeat(20_000 / piece.len());
-            let n_looks = documents(&text).n_looks;
+            let n_looks = documents(&text, |_| false).n_looks;
             assert!(n_looks <= (MAX_LOOKS + 1) * text.len(), "{piece}: {n_looks} for {} bytes", text.len());
         }
     }

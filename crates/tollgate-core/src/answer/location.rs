@@ -129,6 +129,13 @@ pub(super) fn mentioned(text: &str) -> Option<ClaimedLocation> {
     None
 }
 
+/// Finds a location in a sentence without marks around it: `division by zero in pay/account.go:28`.
+pub(super) fn in_words(text: &str) -> Option<ClaimedLocation> {
+    let words = text.split_whitespace().take(200);
+    let words = words.map(|word| word.trim_matches(['(', ')', '[', ']', ',', '.', ';', '"', '\'']));
+    words.map(parse).find(|place| place.lines.is_some() && place.file.as_deref().is_some_and(is_path))
+}
+
 /// True for text that looks like a file path: no spaces, and a dot or a slash.
 pub(super) fn is_path(text: &str) -> bool {
     let text = text.trim().trim_matches('`');

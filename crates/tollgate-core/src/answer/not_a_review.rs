@@ -80,6 +80,44 @@ pub(super) fn notice(text: &str) -> Option<&'static str> {
     marked(text, BOTS)
 }
 
+/// Detects a statement that the change was not reviewed, which no approval goes with: `I could not review it`.
+pub(super) fn excuse(text: &str) -> Option<&'static str> {
+    const VERBS: [&str; 8] = ["review", "reviewed", "read", "access", "open", "see", "inspect", "examine"];
+    const OBJECTS: [&str; 14] = [
+        "it",
+        "the change",
+        "the changes",
+        "the diff",
+        "this change",
+        "this diff",
+        "these changes",
+        "the code",
+        "this",
+        "the patch",
+        "the files",
+        "any of it",
+        "the pull request",
+        "this pull request",
+    ];
+    let plain = vocabulary::plain(&lower_head(text, 3_000).replace('’', "'"));
+    let is_excuse = [
+        "i could not ",
+        "i couldn t ",
+        "i was unable to ",
+        "i was not able to ",
+        "i have not ",
+        "i did not ",
+        "i didn t ",
+    ]
+    .iter()
+    .flat_map(|start| plain.match_indices(start).map(|(at, start)| &plain[at + start.len()..]))
+    .any(|rest| {
+        let Some((verb, rest)) = rest.split_once(' ') else { return false };
+        VERBS.contains(&verb) && OBJECTS.iter().any(|object| rest == *object || rest.starts_with(&format!("{object} ")))
+    });
+    is_excuse.then_some("a statement that no review was made")
+}
+
 fn marked(text: &str, marks: &[(&str, &'static str)]) -> Option<&'static str> {
     // Notices are short, or identify themselves at the beginning.
     let head = lower_head(text, 3_000).replace('’', "'");

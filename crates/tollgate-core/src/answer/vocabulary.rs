@@ -22,6 +22,28 @@ pub(super) fn severity(text: &str) -> Option<Severity> {
     }
 }
 
+/// Parses a severity in other words, as the worst one that they name: `High (see below)`, `HIGH/Security`, `sev-1`. A
+/// number is blocking where 1 is the worst, and where 10 is.
+pub(super) fn loose_severity(text: &str) -> Option<Severity> {
+    let words = plain(text);
+    let words: Vec<&str> = words.split(' ').take(20).collect();
+    let is_negated =
+        |index: usize| index > 0 && matches!(words[index - 1], "not" | "non" | "no" | "isn" | "t" | "never");
+    let named = words.iter().enumerate().filter(|(index, _)| !is_negated(*index));
+    let named = named.filter_map(|(_, word)| Severity::parse_lenient(word).or_else(|| other_severity(word)));
+    named.max().or_else(|| {
+        let digits = words
+            .iter()
+            .find_map(|word| word.trim_start_matches(|part: char| part.is_alphabetic()).parse::<f64>().ok());
+        digits.filter(|number| *number <= 1.0 || *number >= 7.0).map(|_| Severity::High)
+    })
+}
+
+/// True for a word that no other tool uses for a severity.
+pub(super) fn is_unusual_severity(text: &str) -> bool {
+    Severity::parse_lenient(&plain(text)).is_none() && other_severity(&plain(text)) == Some(Severity::Critical)
+}
+
 fn other_severity(words: &str) -> Option<Severity> {
     Some(match words {
         "urgent" | "catastrophic" | "very high" | "show stopper" | "showstopper" => Severity::Critical,

@@ -3,6 +3,7 @@
 //! `answers/expected.txt` has the result of every sample. `TOLLGATE_BLESS=1 cargo test -p tollgate-core --test it
 //! answer` updates it; review the difference before committing it.
 
+mod claims;
 mod criteria;
 mod cuts;
 mod growth;

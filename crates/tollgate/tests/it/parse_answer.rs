@@ -100,6 +100,21 @@ fn answers_about_findings_of_the_last_review_are_told_in_both_formats() {
 }
 
 #[test]
+fn an_answer_about_a_prior_finding_may_quote_a_line_that_opens_a_block() {
+    let value = json_of("**[APPROVED]**\n\nP1: fixed – pay/account.go:24 if len(list) == 0 {\n");
+    assert_eq!((&value["decision"], &value["truncated"]), (&"approved".into(), &false.into()));
+    assert_eq!(value["prior"][0]["evidence"], "pay/account.go:24 if len(list) == 0 {");
+}
+
+#[test]
+fn a_finding_that_is_a_string_keeps_its_severity_and_place() {
+    let value = json_of(r#"{"decision":"approved","findings":["[HIGH] pay/account.go:28 - division by zero"]}"#);
+    assert_eq!(value["decision"], "rejected");
+    assert_eq!(value["findings"][0]["severity"], "High");
+    assert_eq!(value["findings"][0]["location"]["line_start"], 28);
+}
+
+#[test]
 fn a_place_without_a_line_is_the_first_line_and_said_so() {
     let found = json_of(
         r#"{"decision": "rejected", "findings": [
