@@ -34,7 +34,7 @@ pub(super) fn has_badge(source: &str) -> bool {
     without_badge(source).len() < source.len()
 }
 
-/// The identity of a finding: file and title, without badge, tag, line numbers, ` -- resolved` and final punctuation.
+/// The identity of a finding: file and title, without badge, tag, line numbers, ` -- resolved` and final marks.
 ///
 /// Case, width of characters, quotes, code marks and `./` make no difference.
 pub(crate) fn key(text: &str) -> String {
@@ -50,7 +50,7 @@ pub(crate) fn key(text: &str) -> String {
     let words: Vec<&str> = rest.split_whitespace().collect();
     let lower = without_lines(&words.join(" ")).to_lowercase();
     let title = without_end(&lower);
-    let title = without_end(without_ids(title.strip_suffix(" -- resolved").unwrap_or(title)));
+    let title = without_end(without_ids(without_end(without_state(title))));
     let title = title.trim_start_matches("./");
     match title.split_once(": ") {
         Some((path, title)) => format!("{}: {title}", without_line_suffix(path)),
@@ -68,7 +68,24 @@ fn plain_quote(character: char) -> char {
 }
 
 fn without_end(title: &str) -> &str {
-    title.trim_end_matches(|character: char| character.is_whitespace() || matches!(character, '.' | '!' | ',' | ';'))
+    let is_end = |character: char| character.is_whitespace() || ".!,;:…–—―".contains(character);
+    let title = title.trim_end_matches(is_end);
+    // A hyphen may belong to the code that is named: `i--`.
+    let dashed = title.trim_end_matches('-');
+    if dashed.ends_with(' ') { dashed.trim_end_matches(is_end) } else { title }
+}
+
+/// Strips the state of a resolved finding: ` -- resolved`, ` — resolved in abc1234`, ` (resolved)`.
+fn without_state(title: &str) -> &str {
+    if let Some(rest) = title.strip_suffix(" (resolved)") {
+        return rest;
+    }
+    let Some(at) = title.rfind("resolved") else { return title };
+    let (head, tail) = (title[..at].trim_end(), title[at + "resolved".len()..].trim());
+    let is_commit = |id: &str| id.len() >= 7 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let ends = tail.is_empty() || tail.strip_prefix("in ").is_some_and(is_commit);
+    let before = head.trim_end_matches(['-', '–', '—', '―']);
+    if ends && before.len() < head.len() && before.ends_with(' ') { before } else { title }
 }
 
 /// Strips the line of `path:12` and `path#L12-L15`.
@@ -156,6 +173,13 @@ mod tests {
             ":new: [MAJOR] src/a.ts (12): No check (F001)",
             "src/a.ts (12, 15): No check (2 findings: F001, F002)",
             ":white_check_mark: [MINOR] src/a.ts: No `check` -- resolved",
+            ":white_check_mark: [MAJOR] src/a.ts: No check — resolved",
+            ":white_check_mark: [MAJOR] src/a.ts: No check – Resolved.",
+            "src/a.ts: No check - resolved in abc1234",
+            "src/a.ts: No check (resolved)",
+            "src/a.ts: No check –",
+            "src/a.ts: No check -- (F001)",
+            "src/a.ts: No check:",
             "src/a.ts: no check",
             "SRC/A.ts: No check.",
             "./src/a.ts: No check!  ",
@@ -167,6 +191,8 @@ mod tests {
         }
         assert_eq!(key("a.ts: it’s “x”"), key("a.ts: it's \"x\""));
         assert_ne!(key("a.ts: x == y"), key("a.ts: x != y"));
+        assert_ne!(key("a.ts: reads i--"), key("a.ts: reads i"));
+        assert_ne!(key("a.ts: never resolved"), key("a.ts: never"));
         assert_ne!(key("a.ts: port 80"), key("a.ts: port 81"));
         assert_eq!(key("a (b): c (12)"), "a (b): c (12)");
     }
