@@ -11,16 +11,30 @@ use std::path::Path;
 
 use crate::process::guard::{self, AGENT_VARIABLE, RUN_VARIABLE};
 
-/// Variables that coding agents set for the commands they run, and the names of the agents.
-const OF_AGENTS: [(&str, &str); 7] = [
+/// Variables that coding agents set for the commands they run, and the names of the agents. Variables by which people
+/// configure an agent, such as `AIDER_MODEL`, are no trace: they stand in the profile of a shell.
+const OF_AGENTS: [(&str, &str); 17] = [
     ("AI_AGENT", "a coding agent"),
+    ("AUGMENT_AGENT", "auggie"),
     ("CLAUDECODE", "claude"),
+    ("CLAUDE_CODE_CHILD_SESSION", "claude"),
+    ("CLAUDE_CODE_ENTRYPOINT", "claude"),
+    ("CLINE_ACTIVE", "cline"),
+    ("CODEX_CI", "codex"),
     ("CODEX_SANDBOX", "codex"),
     ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"),
+    ("CODEX_THREAD_ID", "codex"),
+    ("COPILOT_CLI", "copilot"),
+    ("CRUSH", "crush"),
     ("CURSOR_AGENT", "cursor-agent"),
     ("GEMINI_CLI", "gemini"),
+    ("GOOSE_TERMINAL", "goose"),
     ("OPENCODE", "opencode"),
+    ("QWEN_CODE", "qwen"),
 ];
+
+/// The variable by which `aider` names itself to model services. Other programs set it too, to their own names.
+const OF_AIDER: (&str, &str) = ("OR_APP_NAME", "Aider");
 
 /// The party behind a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,8 +81,11 @@ fn trace(
     if directory.ancestors().any(|folder| is_worktree(folder, board_dir)) {
         return Some("a process in the work tree of a feature".to_owned());
     }
-    let known = OF_AGENTS.iter().find(|(variable, _)| is_set(variable));
-    known.map(|(variable, name)| format!("{name} (`{variable}` is set)"))
+    let known = OF_AGENTS.iter().find(|(variable, _)| is_set(variable)).copied();
+    let is_aider = look_up(OF_AIDER.0).is_some_and(|value| value == OF_AIDER.1);
+    known
+        .or_else(|| is_aider.then_some((OF_AIDER.0, "aider")))
+        .map(|(variable, name)| format!("{name} (`{variable}` is set)"))
 }
 
 /// True for the work tree of a feature. People have work trees in folders of this name too, without a feature.
@@ -101,6 +118,11 @@ mod tests {
         check(&[("TOLLGATE_RUN", "Xk29")], here, false, Some("an agent of the board"));
         check(&[], here, true, Some("an agent of the board"));
         check(&[("CLAUDECODE", "1")], here, false, Some("claude (`CLAUDECODE` is set)"));
+        let entrypoint = [("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")];
+        check(&entrypoint, here, false, Some("claude (`CLAUDE_CODE_ENTRYPOINT` is set)"));
+        check(&[("CODEX_THREAD_ID", "019a")], here, false, Some("codex (`CODEX_THREAD_ID` is set)"));
+        check(&[("OR_APP_NAME", "Aider")], here, false, Some("aider (`OR_APP_NAME` is set)"));
+        check(&[("OR_APP_NAME", "MyApp"), ("AIDER_MODEL", "gpt-5")], here, false, None);
         let inner = here.join("p/.worktrees/feature-1/src");
         std::fs::create_dir_all(&inner).unwrap();
         check(&[], &inner, false, None);

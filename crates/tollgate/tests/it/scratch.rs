@@ -133,10 +133,29 @@ impl Scratch {
             command.env_remove(name);
         }
         // The tests may be run by a coding agent, and are about people unless they say so.
-        for name in ["AI_AGENT", "CLAUDECODE", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CURSOR_AGENT"] {
+        for name in [
+            "AI_AGENT",
+            "AUGMENT_AGENT",
+            "CLAUDECODE",
+            "CLAUDE_CODE_CHILD_SESSION",
+            "CLAUDE_CODE_ENTRYPOINT",
+            "CLINE_ACTIVE",
+            "CODEX_CI",
+            "CODEX_SANDBOX",
+            "CODEX_SANDBOX_NETWORK_DISABLED",
+            "CODEX_THREAD_ID",
+            "COPILOT_CLI",
+            "CRUSH",
+            "CURSOR_AGENT",
+            "GEMINI_CLI",
+            "GOOSE_TERMINAL",
+            "OPENCODE",
+            "OR_APP_NAME",
+            "QWEN_CODE",
+        ] {
             command.env_remove(name);
         }
-        command.env_remove("GEMINI_CLI").env_remove("OPENCODE").env("USER", "ada");
+        command.env("USER", "ada");
         command
     }
 }
