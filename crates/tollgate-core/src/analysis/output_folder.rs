@@ -139,15 +139,16 @@ fn is_pod(step: &Step<'_>) -> bool {
 
 /// True for code in languages whose dependencies are copied into the repository.
 fn is_vendored(step: &Step<'_>) -> bool {
-    use Language::{C, Cpp, Css, Go, JavaScript, Php, Ruby, Rust};
+    // Bundler reserves `vendor/bundle`; other Ruby code is written by hand, such as the engines of an application.
+    use Language::{C, Cpp, Css, Go, JavaScript, Php, Rust};
     let language = Language::of_path(step.below);
-    matches!(language, Some(C | Cpp | Css | Go | JavaScript | Php | Ruby | Rust)) && !is_project(step)
+    matches!(language, Some(C | Cpp | Css | Go | JavaScript | Php | Rust)) && !is_project(step)
 }
 
 /// True for the layout of a project of its own, and for copies that are maintained here.
 fn is_project(step: &Step<'_>) -> bool {
     let first = step.below.split(|&byte| byte == b'/').next().unwrap_or_default();
-    matches!(first, b"src" | b"app" | b"pages" | b"components" | b"forked" | b"patched" | b"patches")
+    matches!(first, b"src" | b"app" | b"pages" | b"components" | b"engines" | b"forked" | b"patched" | b"patches")
         || kinds_of(first) & Folder::Tests as u8 != 0
 }
 
@@ -195,6 +196,9 @@ mod tests {
             "dist/a.py",
             "dist/src/a.js",
             "vendor/models.py",
+            "vendor/engines/billing/app/models/q.rb",
+            "vendor/engines/billing/app/assets/q.js",
+            "vendor/lib/billing.rb",
             "vendor/src/App.js",
             "vendor/Orders.java",
             "vendor/assets/icons.svg",
