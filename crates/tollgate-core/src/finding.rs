@@ -422,6 +422,20 @@ pub struct Finding {
     pub extra: Map<String, Value>,
 }
 
+impl Finding {
+    /// The reviewers that report it: those of a merged finding, or the one that it is from.
+    #[must_use]
+    pub fn reviewers(&self) -> Vec<&str> {
+        match self.extra.get(REVIEWERS).and_then(Value::as_array) {
+            Some(names) => names.iter().filter_map(Value::as_str).collect(),
+            None => self.origin.reviewer.as_deref().into_iter().collect(),
+        }
+    }
+}
+
+/// The extension field with all reviewers of a merged finding.
+pub const REVIEWERS: &str = "x_reviewers";
+
 /// The evidence of a finding without a quote, since the formats of a finding require one. It is never a quote itself.
 pub const NOTHING_QUOTED: &str = "(nothing was quoted)";
 

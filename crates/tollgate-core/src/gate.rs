@@ -19,6 +19,18 @@ impl FailOn {
     pub fn closes(self, severity: Severity) -> bool {
         matches!(self, Self::Severity(floor) if severity >= floor)
     }
+
+    /// A setting by which this review has this gate, for a stored review whose setting is not known.
+    #[must_use]
+    pub fn implied_by(gate: Gate, review: &Review) -> Self {
+        let worst = review.findings.iter().map(|finding| finding.severity).max();
+        match (gate, worst) {
+            (Gate::Closed, Some(worst)) if !Self::default().closes(worst) => Self::Severity(worst),
+            (Gate::Closed, _) => Self::default(),
+            (Gate::Partial, Some(Severity::Critical)) | (Gate::Open | Gate::Skipped, _) => Self::Never,
+            (Gate::Partial, _) => Self::Severity(Severity::Critical),
+        }
+    }
 }
 
 impl Default for FailOn {

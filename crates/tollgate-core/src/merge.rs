@@ -14,14 +14,12 @@ use serde_json::Value;
 
 use crate::delta::identity::{self, ComparedFinding, is_same_quote, match_findings};
 use crate::delta::line_map::LineMap;
-use crate::finding::{Category, Finding, Side};
+use crate::finding::{Category, Finding, REVIEWERS, Side};
 use crate::fingerprint::normalise;
 use crate::path::FilePath;
 use crate::review::{Withheld, WithheldFinding};
 use crate::verify::VERIFICATION;
 
-/// The extension field with all reviewers of a merged finding.
-pub const REVIEWERS: &str = "x_reviewers";
 /// The extension field with all voices of a merged finding, when one reviewer has several: `claude`, `claude#2`.
 const VOICES: &str = "x_voices";
 /// The extension field with the pass of a reviewer, from 1.
@@ -242,7 +240,7 @@ fn fill(known: &mut Finding, other: Finding) {
 /// The reviewers that made a finding.
 #[must_use]
 pub fn reviewers(finding: &Finding) -> Vec<String> {
-    names(finding, REVIEWERS).unwrap_or_else(|| finding.origin.reviewer.iter().cloned().collect())
+    finding.reviewers().into_iter().map(str::to_owned).collect()
 }
 
 /// Adds a reviewer that vouches for a finding: it is one of its voices from now on.

@@ -3,6 +3,7 @@
 //! Writers take a [`Review`] alone (the HTML page also takes the diff); readers return a review or findings, with a note
 //! for every repair.
 
+pub(crate) mod caveats;
 pub mod finding_list;
 pub mod github;
 pub mod head_state;

@@ -140,6 +140,12 @@ impl WithheldFinding {
     pub fn is_unverified_blocker(&self) -> bool {
         matches!(self.why, Withheld::Unverified(_)) && self.finding.severity.blocks()
     }
+
+    /// True for a blocker that is suppressed or not agreed. It does not count, and it is never silent.
+    #[must_use]
+    pub fn is_uncounted_blocker(&self) -> bool {
+        matches!(self.why, Withheld::Suppressed { .. } | Withheld::NoConsensus { .. }) && self.finding.severity.blocks()
+    }
 }
 
 /// Why an answer of a reviewer is not settled by the findings that count. A review with a doubt is not complete.
@@ -226,6 +232,12 @@ impl Review {
     pub fn suppressed_blockers(&self) -> impl Iterator<Item = &WithheldFinding> {
         let is_suppressed = |held: &&WithheldFinding| matches!(held.why, Withheld::Suppressed { .. });
         self.withheld.iter().filter(is_suppressed).filter(|held| held.finding.severity.blocks())
+    }
+
+    /// The blockers that are suppressed or not agreed, in order. Every format names them, so that no verdict is green
+    /// in silence because of them.
+    pub fn uncounted_blockers(&self) -> impl Iterator<Item = &WithheldFinding> {
+        self.withheld.iter().filter(|held| held.is_uncounted_blocker())
     }
 
     /// True when the review settles the change: every hunk is covered, no blocking claim is unverified, and there is no

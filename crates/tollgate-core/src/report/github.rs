@@ -5,10 +5,11 @@
 //! ```
 //!
 //! Annotations need no token, so they also work for forks. GitHub shows ten errors, ten warnings and ten notices of a
-//! step; a note says when there are more.
+//! step; a note says when there are more. One warning says why a review is incomplete, and one notice names the
+//! blockers that do not count.
 
-use crate::coverage::HunkStatus;
 use crate::finding::{Finding, Severity, Side};
+use crate::report::caveats;
 use crate::review::Review;
 use crate::visible::visible;
 
@@ -31,12 +32,15 @@ pub fn write(review: &Review) -> Annotations {
     findings.retain(|finding| finding.severity != Severity::Praise);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let mut text: String = findings.iter().map(|finding| annotation(finding)).collect();
-    let partial = incomplete(review);
+    let (partial, not_counted) = (incomplete(review), not_counted(review));
     text.push_str(partial.as_deref().unwrap_or_default());
+    // GitHub drops the last notices.
+    text.insert_str(0, not_counted.as_deref().unwrap_or_default());
 
     let count = |level| findings.iter().filter(|finding| self::level(finding.severity) == level).count();
     let warnings = count("warning") + usize::from(partial.is_some());
-    let kinds = [("errors", count("error")), ("warnings", warnings), ("notices", count("notice"))];
+    let notices = count("notice") + usize::from(not_counted.is_some());
+    let kinds = [("errors", count("error")), ("warnings", warnings), ("notices", notices)];
     let over = kinds.iter().filter(|(_, count)| *count > MAX_SHOWN);
     let over: Vec<String> = over.map(|(kind, count)| format!("{MAX_SHOWN} of {count} {kind}")).collect();
     let note = (!over.is_empty()).then(|| format!("GitHub shows only {}; the log has them all", over.join(" and ")));
@@ -67,24 +71,20 @@ fn annotation(finding: &Finding) -> String {
 
 /// One warning with all that makes the review incomplete.
 fn incomplete(review: &Review) -> Option<String> {
-    let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
-    let missing = hunks.filter_map(|covered| match &covered.status {
-        HunkStatus::NotReviewed(reason) => {
-            let lines = covered.lines.map_or_else(String::new, |lines| format!(":{lines}"));
-            Some(format!("{}{lines}: {reason}", covered.file))
-        }
-        HunkStatus::Reviewed | HunkStatus::Skipped(_) => None,
-    });
-    let skipped = review.coverage.iter().filter(|coverage| coverage.is_all_skipped());
-    let skipped = skipped.filter_map(|coverage| coverage.incomplete_because());
-    let unverified = review.unverified_blockers().map(|held| {
-        let Finding { severity, location, summary, .. } = &held.finding;
-        format!("unverified: {severity} {}:{} {summary} ({})", location.file, location.lines, held.why)
-    });
-    let doubts = review.doubts.iter().map(ToString::to_string);
-    let reasons: Vec<String> = missing.chain(skipped).chain(unverified).chain(doubts).collect();
+    let reasons = caveats::incomplete(review);
     let title = property("The review is not complete");
     (!reasons.is_empty()).then(|| format!("::warning title={title}::{}\n", data(&reasons.join("\n"))))
+}
+
+/// One notice with the blockers that do not count.
+fn not_counted(review: &Review) -> Option<String> {
+    let blockers: Vec<String> = review.uncounted_blockers().map(caveats::not_counted).collect();
+    let title = match blockers.len() {
+        0 => return None,
+        1 => "1 blocking finding does not count".to_owned(),
+        n_blockers => format!("{n_blockers} blocking findings do not count"),
+    };
+    Some(format!("::notice title={}::{}\n", property(&title), data(&blockers.join("\n"))))
 }
 
 fn level(severity: Severity) -> &'static str {

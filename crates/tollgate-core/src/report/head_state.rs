@@ -392,7 +392,9 @@ fn partial(review: &Review, gate: Gate) -> Option<String> {
         Gate::Open | Gate::Closed if review.is_complete() => return None,
         Gate::Open | Gate::Closed | Gate::Partial => {}
     }
-    let reasons = review.incomplete_because();
+    // A reason may quote a whole sentence of a reviewer.
+    let reasons: Vec<String> =
+        review.incomplete_because().iter().map(|reason| reason.trim_end_matches(['.', ' ']).to_owned()).collect();
     Some(if reasons.is_empty() { "the review is incomplete".to_owned() } else { reasons.join("; ") })
 }
 

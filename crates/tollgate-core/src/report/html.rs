@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::coverage::{CoveredHunk, HunkStatus};
+use crate::coverage::HunkStatus;
 use crate::diff::{FileDiff, Status};
 use crate::finding::{Finding, FindingId, Severity, Side};
 use crate::fingerprint::Fingerprint;
@@ -169,13 +169,20 @@ fn not_reviewed(review: &Review) -> String {
     )
 }
 
+/// One item for each reason, with all its places.
 fn covered_items(review: &Review, reason: impl Fn(&HunkStatus) -> Option<&String>) -> String {
-    let item = |covered: &CoveredHunk, reason: &str| {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for covered in review.coverage.iter().flat_map(|coverage| &coverage.hunks) {
+        let Some(reason) = reason(&covered.status) else { continue };
+        let index = *known.entry(reason).or_insert(groups.len());
+        if index == groups.len() {
+            groups.push((reason, Vec::new()));
+        }
         let lines = covered.lines.map_or_else(String::new, |lines| format!(":{lines}"));
-        format!("<li><code>{}{lines}</code>: {}</li>\n", code(covered.file.as_str()), escape(reason))
-    };
-    let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
-    hunks.filter_map(|covered| Some(item(covered, reason(&covered.status)?))).collect()
+        groups[index].1.push(format!("<code>{}{lines}</code>", code(covered.file.as_str())));
+    }
+    groups.iter().map(|(reason, places)| format!("<li>{}: {}</li>\n", places.join(", "), escape(reason))).collect()
 }
 
 fn skipped(review: &Review) -> String {
@@ -186,11 +193,12 @@ fn skipped(review: &Review) -> String {
     if items.is_empty() {
         return String::new();
     }
-    let n_items = items.lines().count();
+    let hunks = review.coverage.iter().flat_map(|coverage| &coverage.hunks);
+    let n_skipped = hunks.filter(|covered| matches!(covered.status, HunkStatus::Skipped(_))).count();
     format!(
         "<h2>Skipped by rule</h2>\n<details class=\"folded\">\n<summary>{} skipped</summary>\n\
          <ul class=\"plain\">\n{items}</ul>\n</details>\n",
-        if n_items == 1 { "1 part".to_owned() } else { format!("{} parts", grouped(n_items)) }
+        if n_skipped == 1 { "1 part".to_owned() } else { format!("{} parts", grouped(n_skipped)) }
     )
 }
 
@@ -366,8 +374,9 @@ fn origin(finding: &Finding) -> String {
             None => shown,
         });
     }
-    if let Some(reviewer) = origin.reviewer.as_deref().filter(|reviewer| !reviewer.is_empty()) {
-        parts.push(format!("found by {}", escape(reviewer)));
+    let reviewers: Vec<&str> = finding.reviewers().into_iter().filter(|name| !name.is_empty()).collect();
+    if !reviewers.is_empty() {
+        parts.push(format!("found by {}", escape(&reviewers.join(", "))));
     }
     parts.push(Fingerprint::of(finding).to_string());
     format!("<p class=\"meta\">{}</p>\n", parts.join(" · "))

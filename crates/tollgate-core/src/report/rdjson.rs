@@ -15,28 +15,31 @@
 //!
 //! rdjsonl has one diagnostic a line. Lines and columns count from 1, columns in bytes with the end exclusive; without
 //! columns whole lines are meant. There is no side: a finding on removed lines names its file only, so that reviewdog
-//! does not show it at an unrelated line. Praise and withheld findings are left out.
+//! does not show it at an unrelated line. Praise and withheld findings are left out, except that blockers which do not
+//! count are `INFO` with the reason. A review that is not complete has one `WARNING` that says why.
 
 use serde_json::{Map, Value, json};
 
+use crate::coverage::HunkStatus;
 use crate::finding::{Category, Finding, Fix, LineRange, Origin, Severity, Side};
+use crate::report::caveats;
 use crate::report::import::{self, ToolFinding};
 use crate::report::json::fields::Reader;
 use crate::report::json::parse;
 use crate::report::{Content, InputPosition, Problem, Read, ReadError, Strictness};
-use crate::review::Review;
+use crate::review::{Review, WithheldFinding};
 
 /// Writes a review as rdjson, indented, with a line break at the end.
 #[must_use]
 pub fn write(review: &Review) -> String {
-    let diagnostics: Vec<Value> = shown(review).map(diagnostic).collect();
+    let diagnostics = diagnostics(review);
     format!("{:#}\n", json!({ "source": { "name": "tollgate" }, "diagnostics": diagnostics }))
 }
 
 /// Writes a review as rdjsonl: one diagnostic a line.
 #[must_use]
 pub fn write_lines(review: &Review) -> String {
-    shown(review).map(|finding| format!("{}\n", diagnostic(finding))).collect()
+    diagnostics(review).iter().map(|diagnostic| format!("{diagnostic}\n")).collect()
 }
 
 /// Reads rdjson. Absolute paths are made relative to `root`.
@@ -103,8 +106,37 @@ fn finish(findings: Vec<Finding>, notes: Vec<Problem>, strictness: Strictness) -
     Ok(Read { content: Content::Findings(findings, Vec::new()), notes })
 }
 
-fn shown(review: &Review) -> impl Iterator<Item = &Finding> {
-    review.findings.iter().filter(|finding| finding.severity != Severity::Praise)
+fn diagnostics(review: &Review) -> Vec<Value> {
+    let shown = review.findings.iter().filter(|finding| finding.severity != Severity::Praise);
+    shown.map(diagnostic).chain(review.uncounted_blockers().map(not_counted)).chain(incomplete(review)).collect()
+}
+
+/// A blocker that does not count, with the reason.
+fn not_counted(held: &WithheldFinding) -> Value {
+    let mut diagnostic = diagnostic(&Finding { fix: None, ..held.finding.clone() });
+    let message = diagnostic["message"].as_str().unwrap_or_default();
+    let severity = held.finding.severity;
+    diagnostic["message"] = json!(format!("Not counted, {}: {severity}: {message}", caveats::why_not_counted(held)));
+    diagnostic["severity"] = json!("INFO");
+    diagnostic
+}
+
+/// One diagnostic with all that makes the review incomplete. The format wants a file: the first that is concerned.
+fn incomplete(review: &Review) -> Option<Value> {
+    let reasons = caveats::incomplete(review);
+    let hunks = || review.coverage.iter().flat_map(|coverage| &coverage.hunks);
+    let missing = hunks().find(|covered| matches!(covered.status, HunkStatus::NotReviewed(_)));
+    let claimed = || review.unverified_blockers().next().map(|held| &held.finding.location.file);
+    let any = || hunks().next().map(|covered| &covered.file).or_else(|| review.files_reviewed.first());
+    let file = missing.map(|covered| &covered.file).or_else(claimed).or_else(any)?;
+    (!reasons.is_empty()).then(|| {
+        json!({
+            "message": format!("The review is not complete\n\n{}", reasons.join("\n")),
+            "location": { "path": file.as_str() },
+            "severity": "WARNING",
+            "source": { "name": "tollgate" },
+        })
+    })
 }
 
 fn diagnostic(finding: &Finding) -> Value {

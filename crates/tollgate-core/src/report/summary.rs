@@ -30,7 +30,7 @@
 //! within the size limit of forges: explanations are shortened first, then lists are folded into counts, blocking
 //! findings last.
 //!
-//! A review without findings has no comment. Publishing and approving are decided elsewhere.
+//! A review without findings has no comment, except Review Details where blockers do not count. Publishing and approving are decided elsewhere.
 
 pub(crate) mod details;
 pub(crate) mod draft;
@@ -129,9 +129,14 @@ impl Since<'_> {
     }
 }
 
-/// Writes the comment; `None` without findings.
+/// Writes the comment; Review Details alone where the only findings are blockers that do not count; `None` without any.
 #[must_use]
 pub fn write(comment: &Comment<'_>) -> Option<String> {
+    let is_mild = || comment.review.uncounted_blockers().next().is_some();
+    write_sections(comment).or_else(|| is_mild().then(|| write_details(comment)))
+}
+
+fn write_sections(comment: &Comment<'_>) -> Option<String> {
     let mut draft = Draft::default();
     let kind = if comment.since.is_some() { Kind::ReReview } else { Kind::Review };
     let summary = summary_text(kind, comment.bot).unwrap_or_default();
@@ -149,7 +154,7 @@ pub fn write(comment: &Comment<'_>) -> Option<String> {
 #[must_use]
 pub fn write_details(comment: &Comment<'_>) -> String {
     let mut draft = Draft::default();
-    details::write(&mut draft, comment);
+    details::write_alone(&mut draft, comment);
     draft.finish(MAX_LEN)
 }
 

@@ -237,7 +237,18 @@ fn origin(finding: &Finding, look: &Look) -> String {
         (Some(reviewer), None) => format!("{} at ", visible(reviewer)),
         (None, None) => String::new(),
     };
+    let by = match also_by(finding) {
+        also if also.is_empty() => by,
+        also => format!("{} and {} at ", by.trim_end_matches(" at "), visible(&also)),
+    };
     format!("{}{place}{}", look.paint.dim(&by), look.paint.dim(side))
+}
+
+/// The reviewers that report the finding too.
+fn also_by(finding: &Finding) -> String {
+    let first = finding.origin.reviewer.as_deref();
+    let others = finding.reviewers().into_iter().filter(|name| Some(*name) != first && *name != "rules");
+    others.collect::<Vec<_>>().join(", ")
 }
 
 fn paragraph(out: &mut String, name: &str, text: &str, look: &Look) {

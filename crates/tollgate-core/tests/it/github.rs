@@ -37,6 +37,18 @@ fn blockers_come_first_and_text_is_escaped() {
 }
 
 #[test]
+fn a_reason_for_unreviewed_hunks_is_said_once_with_its_files() {
+    let hunk = |index: usize| CoveredHunk {
+        file: FilePath::parse(&format!("src/f{index}.rs")).unwrap(),
+        lines: Some(LineRange::line(1)),
+        status: HunkStatus::NotReviewed("the call failed: 503".to_owned()),
+    };
+    let mut review = sample::clean();
+    review.coverage = Some(Coverage { hunks: (0..3).map(hunk).collect() });
+    insta::assert_snapshot!(github::write(&review).text, @"::warning title=The review is not complete::3 hunks in src/f0.rs, src/f1.rs, src/f2.rs: the call failed: 503");
+}
+
+#[test]
 fn annotations_over_the_limit_are_reported_to_the_caller() {
     let findings: Vec<Finding> = (0..12).map(|_| sample::finding(Severity::High, "a.rs:1", "x")).collect();
     let note = github::write(&sample::with(findings)).note.unwrap();
@@ -48,7 +60,7 @@ proptest! {
     fn text_cannot_start_a_new_command(review in arbitrary::review()) {
         let text = github::write(&review).text;
         let n_shown = review.findings.iter().filter(|finding| finding.severity != Severity::Praise).count();
-        prop_assert_eq!(text.lines().count(), n_shown + usize::from(!review.is_complete()));
+        prop_assert_eq!(text.lines().count(), n_shown + usize::from(!review.is_complete()) + usize::from(review.uncounted_blockers().next().is_some()));
         prop_assert!(text.lines().all(|line| line.starts_with("::")));
         prop_assert!(!text.contains('\r'));
     }

@@ -15,7 +15,7 @@ use tollgate_core::pull::surface::{self, Mode, Surface, SurfaceInput};
 use tollgate_core::report::head_state::{HeadState, SINCE_LAST};
 use tollgate_core::report::summary::{self, Comment, Since};
 use tollgate_core::report::terminal::{self, Look, Paint};
-use tollgate_core::report::{html, json as json_report};
+use tollgate_core::report::{Content, Strictness, github, html, json as json_report, junit, markdown, rdjson, sarif};
 use tollgate_core::review::{Review, Suppressor, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_core::verdict::Colour;
@@ -135,7 +135,7 @@ fn lines(case: &Case, state: &HeadState) -> Vec<(&'static str, String)> {
     if let Some(text) = summary::write(&case.comment()) {
         let checked = comment::check(&text, DEFAULT_BOT);
         assert!(checked.errors.is_empty(), "{:?}\n{text}", checked.errors);
-        assert!(text.contains(&format!("\n{line}\n")), "{line} is not in\n{text}");
+        assert!(text.contains(&format!("{line}\n")), "{line} is not in\n{text}");
         assert!(text.contains(&format!("- Findings: {}\n", state.counts().in_words())), "{text}");
     }
     let look =
@@ -152,6 +152,29 @@ fn lines(case: &Case, state: &HeadState) -> Vec<(&'static str, String)> {
     let (label, rest) = section.split_once("</span> ").unwrap().1.split_once("</h2>\n<p>").unwrap();
     all.push(("html", format!("{label} -- {}", rest.split("</p>").next().unwrap())));
     all
+}
+
+/// The review in every format, as a person sees it: comments of Markdown and HTML are left out.
+fn formats(case: &Case, fail_on: FailOn) -> Vec<(&'static str, String)> {
+    let review = &case.review;
+    let look =
+        Look { paint: Paint { unicode: true, ..Paint::default() }, width: 5000, verbose: false, only_new: false };
+    let report = markdown::write(review);
+    let read = markdown::read(&report, Strictness::Strict).unwrap();
+    assert_eq!(read.content, Content::Review(Box::new(review.clone())), "{report}");
+    let visible = report.lines().filter(|line| !line.starts_with("<!--")).collect::<Vec<_>>().join("\n");
+    vec![
+        ("pretty", terminal::render(review, &[], case.gate, None, &look)),
+        ("json", json_report::write(review, json_report::Options::default())),
+        ("markdown", visible),
+        ("sarif", sarif::write(review, sarif::Options::default())),
+        ("rdjson", rdjson::write(review)),
+        ("rdjsonl", rdjson::write_lines(review)),
+        ("github", github::write(review).text),
+        ("junit", junit::write(review, fail_on)),
+        ("html", html::write(review, &[], Some(case.gate))),
+        ("summary", summary::write(&Comment { since: None, ..case.comment() }).unwrap_or_default()),
+    ]
 }
 
 fn severity() -> impl Strategy<Value = Severity> {
@@ -235,6 +258,23 @@ proptest! {
             matches!(held.why, Withheld::Suppressed { .. }) && held.finding.severity.blocks()
         }).count();
         prop_assert_eq!(plain.contains("suppressed"), n_suppressed_blockers > 0, "{}", plain);
+    }
+
+    #[test]
+    fn every_format_names_the_blockers_that_do_not_count(case in case()) {
+        for (format, text) in formats(&case, FailOn::default()) {
+            for held in case.review.suppressed_blockers() {
+                // The verdict line names three reasons, and counts the others.
+                let is_line = matches!(format, "pretty" | "html");
+                let Withheld::Suppressed { by, reason, .. } = &held.why else { continue };
+                let is_named = text.contains(by.as_str()) && text.contains(reason.as_deref().unwrap()) || is_line && text.contains("more suppressed");
+                prop_assert!(is_named, "{}: {}", format, text);
+            }
+            if case.review.not_agreed_blockers().next().is_some() {
+                let marks = ["not agreed", "no-consensus", "needed reviewers"];
+                prop_assert!(marks.iter().any(|mark| text.contains(mark)), "{}: {}", format, text);
+            }
+        }
     }
 
     #[test]

@@ -325,6 +325,7 @@ fn the_figures_stand_alone_where_there_is_nothing_to_report() {
     <details>
     <summary>Review Details</summary>
 
+    - Verdict: :yellow_circle: **Partly reviewed** -- no findings; 1 of 2 hunks was not reviewed, so this is not an approval
     - Commit: aaaaaaa against bbbbbbb
     - Files: 0 reviewed
     - Findings: 0 critical, 0 major, 0 medium, 0 minor

@@ -67,7 +67,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
         None => gate::check(&review, FailOn::default()),
     };
     let sources = HashMap::new();
-    let shown = review::ReportContext::read(gate, &sources);
+    let shown = review::ReportContext::read(&review, gate, &sources);
     let text = review::render(context, &review, &shown, args.to);
     output::deliver(context, &text, args.output.as_deref())?;
     Ok(Exit::Success)

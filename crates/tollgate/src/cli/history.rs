@@ -374,7 +374,7 @@ fn show(
         _ => Gate::Open,
     };
     let sources = HashMap::new();
-    let shown = review::ReportContext { verbose, ..review::ReportContext::read(gate, &sources) };
+    let shown = review::ReportContext { verbose, ..review::ReportContext::read(&review, gate, &sources) };
     output::deliver(context, &review::render(context, &review, &shown, format), file.as_deref())?;
     Ok(Exit::Success)
 }

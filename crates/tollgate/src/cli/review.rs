@@ -288,6 +288,7 @@ fn show(
         files: &reviewed.change.files,
         sources: &sources,
         gate: reviewed.gate,
+        fail_on: settings.fail_on,
         root,
         verbose: args.verbose,
         only_new: args.since_last,
@@ -438,6 +439,8 @@ pub(crate) struct ReportContext<'a> {
     pub(crate) files: &'a [FileDiff],
     pub(crate) sources: &'a HashMap<FilePath, String>,
     pub(crate) gate: Gate,
+    /// The findings that close the gate.
+    pub(crate) fail_on: FailOn,
     pub(crate) root: Option<&'a Path>,
     pub(crate) verbose: bool,
     /// True to show only new findings in full.
@@ -450,8 +453,18 @@ pub(crate) struct ReportContext<'a> {
 
 impl<'a> ReportContext<'a> {
     /// The inputs for a review that was read from a file or the store.
-    pub(crate) fn read(gate: Gate, sources: &'a HashMap<FilePath, String>) -> Self {
-        Self { files: &[], sources, gate, root: None, verbose: false, only_new: false, bot: BOT, reviewed: None }
+    pub(crate) fn read(review: &Review, gate: Gate, sources: &'a HashMap<FilePath, String>) -> Self {
+        Self {
+            files: &[],
+            sources,
+            gate,
+            fail_on: FailOn::implied_by(gate, review),
+            root: None,
+            verbose: false,
+            only_new: false,
+            bot: BOT,
+            reviewed: None,
+        }
     }
 }
 
@@ -488,7 +501,7 @@ pub(crate) fn render(context: &CliContext, review: &Review, shown: &ReportContex
             }
             annotations.text
         }
-        ReportFormat::Junit => report::junit::write(review),
+        ReportFormat::Junit => report::junit::write(review, shown.fail_on),
         ReportFormat::Html => report::html::write(review, &mask::mask_files(shown.files), Some(shown.gate)),
         ReportFormat::Summary => comment(review, shown),
     }

@@ -95,6 +95,35 @@ fn mentions_references_and_commands_in_a_markdown_report_are_inert() {
 }
 
 #[test]
+fn a_verdict_that_is_green_because_of_a_suppression_says_so_in_every_format() {
+    let scratch = Scratch::on_a_branch();
+    let reason = "the queue awaits each of them";
+    scratch.write("a.js", &format!("// tollgate:ignore js-async-foreach: {reason}\n{LOOP}"));
+    let formats = ["pretty", "json", "markdown", "sarif", "rdjson", "rdjsonl", "github", "junit", "html", "summary"];
+    for format in formats {
+        let ran = scratch.tollgate(&["review", "--format", format]);
+        assert!(!ran.stderr.contains("no findings, so"), "{format}: {}", ran.stderr);
+        let text = ran.expect(0);
+        let visible: Vec<&str> = text.lines().filter(|line| !line.starts_with("<!--")).collect();
+        assert!(visible.join("\n").contains(reason), "{format}: {text}");
+    }
+    let markdown = scratch.tollgate(&["review", "--format", "markdown"]).expect(0);
+    scratch.write("r.md", &markdown);
+    assert_eq!(scratch.tollgate(&["convert", "r.md", "--to", "markdown"]).expect(0), markdown);
+}
+
+#[test]
+fn junit_is_red_exactly_when_the_gate_is_not_open() {
+    let scratch = Scratch::on_a_branch();
+    scratch.write("a.js", LOOP);
+    for (fail_on, code, failures) in [("high", 1, 1), ("critical", 0, 0), ("never", 0, 0)] {
+        let text = scratch.tollgate(&["review", "--format", "junit", "--fail-on", fail_on]).expect(code);
+        assert!(text.contains(&format!("failures=\"{failures}\" errors=\"0\"")), "{fail_on}: {text}");
+        assert!(text.contains("is not awaited"), "{fail_on}: {text}");
+    }
+}
+
+#[test]
 fn broken_input_is_refused_with_every_problem_and_lenient_makes_the_best_of_it() {
     let scratch = Scratch::folder();
     let finding = r#"{"id":"F009","severity":"major","category":"bug","location":{"file":"a.js","line_start":3},"summary":"s","reason":"r","evidence":"e"}"#;

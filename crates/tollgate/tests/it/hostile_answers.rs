@@ -205,7 +205,7 @@ fn every_report_shows_an_unverified_blocker_and_an_unsettled_rejection() {
     scratch.write(FILE, CODE).commit("add a function");
     let stub = FakeModel::saying(answer("rejected", &[high(FILE, 2, "")]));
     scratch.configure(&stub.table("stub"));
-    for format in ["pretty", "json", "markdown", "html", "summary", "github", "junit", "sarif"] {
+    for format in ["pretty", "json", "markdown", "html", "summary", "github", "junit", "sarif", "rdjson", "rdjsonl"] {
         let ran = scratch.tollgate(&["review", "--no-store", "--reviewer", "stub", "--format", format]);
         assert_eq!(ran.code, 1, "{format}: {}", ran.stderr);
         for said in

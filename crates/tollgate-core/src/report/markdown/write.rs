@@ -7,10 +7,14 @@ use crate::language::Language;
 use crate::markdown::escape::{code_span, visible_lines};
 use crate::markdown::prose::code_block;
 use crate::path::FilePath;
+use crate::report::caveats;
 use crate::report::json::{self, Form, Options};
 use crate::report::markdown::escape::{block, comment, line};
 use crate::report::markdown::read;
 use crate::review::Review;
+
+/// The most blockers that do not count and are named.
+const MAX_NOT_COUNTED: usize = 50;
 
 /// Writes a review as Markdown.
 #[must_use]
@@ -56,8 +60,15 @@ fn header(review: &Review) -> String {
         text.push_str("**Re-review Required:** true\n");
     }
     for reason in review.incomplete_because() {
-        // For people only, the lists are in the comment: a partial review must not look complete.
+        // For people only, the lists are in the comment: a partial or mild verdict must not look plain.
         text.push_str(&format!("**Incomplete:** {}\n", line(&reason)));
+    }
+    for held in review.uncounted_blockers().take(MAX_NOT_COUNTED) {
+        text.push_str(&format!("**Not Counted:** {}\n", line(&caveats::not_counted(held))));
+    }
+    match review.uncounted_blockers().count().saturating_sub(MAX_NOT_COUNTED) {
+        0 => {}
+        n_more => text.push_str(&format!("**Not Counted:** and {n_more} more\n")),
     }
     text
 }

@@ -8,6 +8,7 @@ use crate::coverage::HunkStatus;
 use crate::finding::{Category, Finding, Fix, LineRange, Severity, Side};
 use crate::fingerprint::Fingerprint;
 use crate::path::{FilePath, percent_encode};
+use crate::report::caveats;
 use crate::report::sarif::hash::line_hashes;
 use crate::review::{Review, Suppressor, Withheld};
 
@@ -225,32 +226,28 @@ fn suppression(why: &Withheld) -> Value {
     json!({ "kind": kind, "status": "accepted", "justification": text(&justification, usize::MAX) })
 }
 
-/// The invocation, with a notification for each hunk that was not reviewed and for all else that makes the review
-/// incomplete.
+/// The invocation, with a notification for each reason that makes the review incomplete, at all its places.
 fn invocation(review: &Review) -> Value {
-    let mut notifications = Vec::new();
+    let mut notifications: Vec<Value> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
     for covered in review.coverage.iter().flat_map(|coverage| &coverage.hunks) {
         let HunkStatus::NotReviewed(reason) = &covered.status else { continue };
         let mut place = json!({ "artifactLocation": { "uri": percent_encode(covered.file.as_str()) } });
         if let Some(lines) = covered.lines {
             place["region"] = Value::Object(region(lines));
         }
-        notifications.push(json!({
-            "level": "warning",
-            "message": { "text": format!("not reviewed: {}", text(reason, MAX_DESCRIPTION)) },
-            "locations": [{ "physicalLocation": place }],
-        }));
+        let index = *known.entry(reason).or_insert(notifications.len());
+        if index == notifications.len() {
+            let message = format!("not reviewed: {}", text(reason, MAX_DESCRIPTION));
+            notifications.push(json!({ "level": "warning", "message": { "text": message }, "locations": [] }));
+        }
+        if let Some(places) = notifications[index]["locations"].as_array_mut() {
+            places.push(json!({ "physicalLocation": place }));
+        }
     }
-    let skipped = review.coverage.iter().filter(|coverage| coverage.is_all_skipped());
-    let skipped = skipped.filter_map(|coverage| coverage.incomplete_because());
-    let unverified =
-        review.unverified_blockers().map(|held| format!("unverified: {} ({})", held.finding.summary, held.why));
-    let doubts = review.doubts.iter().map(ToString::to_string);
+    let unsettled = caveats::unsettled(review).into_iter();
     notifications.extend(
-        skipped
-            .chain(unverified)
-            .chain(doubts)
-            .map(|reason| json!({ "level": "warning", "message": { "text": text(&reason, MAX_DESCRIPTION) } })),
+        unsettled.map(|reason| json!({ "level": "warning", "message": { "text": text(&reason, MAX_DESCRIPTION) } })),
     );
     let mut invocation = json!({ "executionSuccessful": true });
     if !notifications.is_empty() {

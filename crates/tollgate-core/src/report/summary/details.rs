@@ -5,6 +5,7 @@ use crate::coverage::{Coverage, NotReviewedGroup};
 use crate::finding::Finding;
 use crate::markdown::escape::{literal, literal_at_start, shown, shown_path, with_tags};
 use crate::path::FilePath;
+use crate::report::caveats;
 use crate::report::summary::draft::{Draft, Item, Rank};
 use crate::report::summary::entry;
 use crate::report::summary::first_review::split;
@@ -22,9 +23,24 @@ const MAX_LINES: usize = 100;
 /// The most files that are named for one reason.
 const MAX_FILES: usize = 10;
 
-/// Writes the block.
+/// Writes the block below a summary.
 pub(super) fn write(draft: &mut Draft, comment: &Comment<'_>) {
+    open(draft);
+    rest(draft, comment);
+}
+
+/// Writes the block without a summary: it also has the verdict.
+pub(super) fn write_alone(draft: &mut Draft, comment: &Comment<'_>) {
+    open(draft);
+    draft.push(format!("- Verdict: {}\n", comment.state().markdown()));
+    rest(draft, comment);
+}
+
+fn open(draft: &mut Draft) {
     draft.push(format!("<details>\n<summary>{DETAILS_SUMMARY}</summary>\n\n"));
+}
+
+fn rest(draft: &mut Draft, comment: &Comment<'_>) {
     size(draft, comment);
     findings(draft, comment);
     if let Some(coverage) = &comment.review.coverage {
@@ -165,7 +181,8 @@ fn withheld(draft: &mut Draft, review: &Review) {
     draft.push(format!("- Not counted: {}\n", kinds.join(", ")));
     for withheld in &review.withheld {
         if let Some(why) = why(withheld) {
-            push_item(draft, Rank::Withheld, listed(&withheld.finding, &why));
+            let rank = if withheld.is_uncounted_blocker() { Rank::OldBlocker } else { Rank::Withheld };
+            push_item(draft, rank, listed(&withheld.finding, &why));
         }
     }
     draft.more(more);
@@ -185,7 +202,7 @@ fn kind(why: &Withheld) -> &'static str {
 
 /// Why a finding is withheld; `None` for one that is only counted.
 fn why(withheld: &WithheldFinding) -> Option<String> {
-    (withheld.why != Withheld::OutsideChange).then(|| withheld.why.to_string())
+    (withheld.why != Withheld::OutsideChange).then(|| caveats::why_not_counted(withheld))
 }
 
 fn since(draft: &mut Draft, comment: &Comment<'_>) {
