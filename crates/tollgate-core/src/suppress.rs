@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use globset::{GlobMatcher, GlobSet};
 
 use crate::diff::{FileDiff, LineKind};
-use crate::finding::{Category, Finding, Severity, Side};
+use crate::finding::{Category, Finding, Severity, Side, Summary};
 use crate::fingerprint::Fingerprint;
 use crate::path::FilePath;
 use crate::review::{Suppressor, Withheld, WithheldFinding};
@@ -340,7 +340,7 @@ mod tests {
                     +// tollgate:ignore * ours\n+eval(x)\n";
         let (files, _) = crate::diff::parse(text.as_bytes().to_vec());
         let findings = vec![finding(Severity::High, 2, "js-eval"), finding(Severity::Medium, 1, RULE)];
-        let suppressed = apply(findings, &ignores(&files[0]), &[], &[], &|_| true);
+        let suppressed = apply(findings, &ignores(&files[0]), &[], &|_| true);
         let kept: Vec<&str> = suppressed.kept.iter().map(|finding| finding.summary.as_str()).collect();
         assert_eq!((kept, suppressed.withheld.len()), (vec!["suppresses High: eval of input"], 1));
     }

@@ -151,6 +151,13 @@ impl Dismissal {
         Self { occurrences, ..self }
     }
 
+    /// True when it was made of this finding, in its file and in the words of now or of its first report.
+    #[must_use]
+    pub fn is_of(&self, finding: &Finding) -> bool {
+        let prints = [Fingerprint::of(finding), FindingKey::of(finding).fingerprint()];
+        prints.contains(&self.fingerprint) && self.covers(finding)
+    }
+
     /// True when a finding is the dismissed one by its title, code, function and severity, in any file.
     #[must_use]
     pub fn covers(&self, finding: &Finding) -> bool {
@@ -222,7 +229,7 @@ pub fn dismiss(findings: Vec<Finding>, dismissals: &[Dismissal]) -> Suppressed {
         let dismissal = &dismissals[index];
         for mut finding in merge::merge(findings) {
             // In other words this time; by its key the next review knows that it was dismissed.
-            FindingKey::of_dismissed(dismissal.fingerprint, &dismissal.evidence).keep(&mut finding);
+            FindingKey::new(dismissal.fingerprint, &dismissal.evidence).keep(&mut finding);
             let (by, reason) = (dismissal.name.clone(), Some(dismissal.reason.clone()));
             let why = Withheld::Suppressed { by, reason, kind: dismissal.suppressor() };
             suppressed.withheld.push(WithheldFinding { finding, why });
@@ -371,6 +378,20 @@ mod tests {
         assert_eq!(kept(in_function("login", finding(Severity::High, 2))), 1);
         assert_eq!(kept(finding(Severity::High, 2)), 0, "the function is not known");
         assert_eq!(kept(in_function("admin", finding(Severity::Critical, 2))), 1);
+    }
+
+    #[test]
+    fn a_dismissal_is_of_its_finding_in_the_words_of_now_and_of_its_first_report() {
+        let first = finding(Severity::High, 2);
+        let mut again = Finding { summary: Summary::parse("Input is run as code").unwrap(), ..first.clone() };
+        FindingKey::of(&first).keep(&mut again);
+        let made = |finding: &Finding| Dismissal::of_finding(finding, "ours").unwrap();
+        assert!(made(&first).is_of(&first) && made(&first).is_of(&again) && made(&again).is_of(&again));
+        assert!(!made(&again).is_of(&first));
+        assert!(!made(&first).is_of(&Finding { evidence: "eval(y)".to_owned(), ..again }));
+        let file = FilePath::parse("b.js").unwrap();
+        let elsewhere = Finding { location: Location { file, ..first.location.clone() }, ..first.clone() };
+        assert!(!made(&first).is_of(&elsewhere));
     }
 
     #[test]

@@ -168,19 +168,6 @@ fn user_name(passwd: &str, uid: u32) -> Option<&str> {
     users.find(|fields| fields.get(2) == Some(&&*uid)).and_then(|fields| fields.first().copied())
 }
 
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_user_without_a_name_in_the_environment_has_that_of_the_system() {
-        let passwd = "root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n";
-        assert_eq!(user_name(passwd, 0), Some("root"));
-        assert_eq!(user_name(passwd, 1000), Some("ada"));
-        assert_eq!(user_name(passwd, 7), None);
-    }
-}
-
 #[cfg(not(target_os = "linux"))]
 fn user_id() -> Option<String> {
     None
@@ -196,5 +183,14 @@ mod tests {
         let matching = ["feature-17", "x7", "x7k2m9qpa"].map(|named| matches_prefix(&id, named));
         let others = ["", "7k", "qpa", "feature-2"].map(|named| matches_prefix(&id, named));
         assert_eq!((matching, others), ([true; 3], [false; 4]));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_user_without_a_name_in_the_environment_has_that_of_the_system() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n";
+        assert_eq!(user_name(passwd, 0), Some("root"));
+        assert_eq!(user_name(passwd, 1000), Some("ada"));
+        assert_eq!(user_name(passwd, 7), None);
     }
 }
