@@ -116,6 +116,7 @@ fn claims<'a>(files: &'a [FilePath], findings: &'a [Said]) -> Vec<ComparedFindin
         evidence: "",
         reason: "",
         scope: None,
+        is_answered: false,
     };
     findings.iter().map(claim).collect()
 }

@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn dangerous_paths_are_told_from_plain_ones() {
-        let outside = ["../../etc/passwd", "a/../../b", "..", "/etc/passwd", "C:\\x", "c:/x", "\\\\host\\x", "a\\..\\b"];
+        let outside =
+            ["../../etc/passwd", "a/../../b", "..", "/etc/passwd", "C:\\x", "c:/x", "\\\\host\\x", "a\\..\\b"];
         for path in outside {
             assert_eq!(RepoPath::from_bytes(path.as_bytes()).danger(), Some(PathDanger::Outside), "{path}");
         }
@@ -228,7 +229,8 @@ mod tests {
         for path in inside {
             assert_eq!(RepoPath::from_bytes(path.as_bytes()).danger(), Some(PathDanger::GitDir), "{path}");
         }
-        for path in [".gitignore", ".github/x", "a.git/x", "git/x", "a..b", "...", ".git-blame", "git~2", "a:b", "c:x"] {
+        for path in [".gitignore", ".github/x", "a.git/x", "git/x", "a..b", "...", ".git-blame", "git~2", "a:b", "c:x"]
+        {
             assert_eq!(RepoPath::from_bytes(path.as_bytes()).danger(), None, "{path}");
         }
     }

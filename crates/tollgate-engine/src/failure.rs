@@ -215,8 +215,11 @@ pub fn too_many_paths(most: u64) -> Failure {
 /// A file that git reads in a work tree is a pipe, a socket or a device.
 #[must_use]
 pub fn special_file(path: &Path) -> Failure {
-    Failure::new(Kind::User, format!("`{}` is not a file but a pipe, a socket or a device", visible(&path.to_string_lossy())))
-        .hint("Remove it: git would wait for it forever.")
+    Failure::new(
+        Kind::User,
+        format!("`{}` is not a file but a pipe, a socket or a device", visible(&path.to_string_lossy())),
+    )
+    .hint("Remove it: git would wait for it forever.")
 }
 
 /// A patch cannot be read from its file or stream.

@@ -127,6 +127,9 @@ pub fn has_definitions(grammar: SupportLang) -> bool {
     !names(grammar)[0].is_empty()
 }
 
+/// The first line of the statement around a definition, and the variable that it assigns to.
+type Wrapper = (u32, Option<String>);
+
 /// Collects the definitions around any of the ranges, outer ones before inner ones.
 fn definitions(grammar: SupportLang, text: &str, places: &[(u32, u32)]) -> Vec<Definition> {
     let tree = grammar.ast_grep(text);
@@ -134,7 +137,7 @@ fn definitions(grammar: SupportLang, text: &str, places: &[(u32, u32)]) -> Vec<D
     sorted.sort_unstable();
     let mut found = Vec::new();
     // Iterative, because trees can be deep.
-    let mut pending: Vec<(SyntaxNode<'_>, Option<(u32, Option<String>)>)> = vec![(tree.root(), None)];
+    let mut pending: Vec<(SyntaxNode<'_>, Option<Wrapper>)> = vec![(tree.root(), None)];
     while let Some((node, wrapped)) = pending.pop() {
         let (start, end) = lines_of(&node);
         let first = sorted.partition_point(|&(first, _)| first < start);

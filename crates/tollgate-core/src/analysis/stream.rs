@@ -107,7 +107,11 @@ fn last_file(piece: &[u8], end: usize) -> Option<usize> {
     let before = memmem::rfind(&piece[..last], START);
     match before {
         Some(before) if first_line(before) == first_line(last) => Some(before),
-        None if piece.starts_with(&START[1..]) && piece.split_inclusive(|&byte| byte == b'\n').next() == first_line(last) => None,
+        None if piece.starts_with(&START[1..])
+            && piece.split_inclusive(|&byte| byte == b'\n').next() == first_line(last) =>
+        {
+            None
+        }
         _ if first_line(last).is_none_or(|line| !line.ends_with(b"\n")) => before,
         _ => Some(last),
     }

@@ -60,7 +60,10 @@ pub(super) fn text(text: &[u8], at: usize) -> Option<Range<usize>> {
 pub(crate) fn open_at_end(piece: &[u8], is_first_piece: bool) -> Option<usize> {
     let tail = piece.len().saturating_sub(MAX_TEXT);
     let lines = memchr::memmem::rfind_iter(&piece[tail..], b"\nFrom ").map(|feed| tail + feed + 1);
-    let start = lines.into_iter().find(|&line| is_mailbox_line(&piece[line..])).or((is_first_piece && tail == 0).then_some(0))?;
+    let start = lines
+        .into_iter()
+        .find(|&line| is_mailbox_line(&piece[line..]))
+        .or((is_first_piece && tail == 0).then_some(0))?;
     let begins = is_mailbox_line(&piece[start..]) || FIELDS.iter().any(|field| piece.starts_with(field));
     (begins && text(piece, start).is_none()).then_some(start)
 }

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::github::{Address, App, AppSettings};
 use super::host::Secret;
-use crate::redaction::hold;
 use crate::config::{Github, github};
 use crate::failure::Failure;
+use crate::redaction::hold;
 
 mod failure;
 mod manifest;

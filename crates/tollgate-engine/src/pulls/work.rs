@@ -285,7 +285,9 @@ impl PullJob<'_> {
                 return Ok(AfterJob::Release { not_before_ms: 0 });
             }
             process::crash_point("post-head-checked");
-        } else if due.iter().any(|row| matches!(row.post.kind, PostKind::Note | PostKind::Resolve)) && !self.pull()?.is_open {
+        } else if due.iter().any(|row| matches!(row.post.kind, PostKind::Note | PostKind::Resolve))
+            && !self.pull()?.is_open
+        {
             // The check ends as usual, and commands are answered; notes on a closed pull request are dropped.
             self.pulls.database().request_pull(&self.repo, self.number, self.installation, self.pulls.now())?;
             return Ok(AfterJob::Release { not_before_ms: 0 });

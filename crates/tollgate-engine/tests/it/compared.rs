@@ -375,7 +375,10 @@ fn outside_a_repository_only_a_patch_can_be_reviewed() {
     let scratch = Scratch::without_repository();
     let failure = scratch.fetch(Trigger::Default).unwrap_err();
     assert_eq!(failure.message, format!("`{}` is not in a git repository", scratch.dir.display()));
-    let patch = |text: &str| Trigger::Patch { name: "x.patch".to_owned(), source: PatchSource::of_bytes(text.as_bytes().to_vec()) };
+    let patch = |text: &str| Trigger::Patch {
+        name: "x.patch".to_owned(),
+        source: PatchSource::of_bytes(text.as_bytes().to_vec()),
+    };
     let text = "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n";
     assert_snapshot!(words(scratch.fetch(patch(text))), @"
     the patch x.patch

@@ -119,7 +119,10 @@ fn the_text_after_the_change_comes_from_where_the_change_is() {
     assert_eq!(content(Trigger::Worktree, 100), Content::Whole(b"in the tree\n".to_vec()));
     assert_eq!(content(range("HEAD~1..HEAD"), 3), Content::TooLarge(10));
     let patch = b"diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n".to_vec();
-    assert_eq!(content(Trigger::Patch { name: "p".to_owned(), source: PatchSource::of_bytes(patch) }, 100), Content::Unknown);
+    assert_eq!(
+        content(Trigger::Patch { name: "p".to_owned(), source: PatchSource::of_bytes(patch) }, 100),
+        Content::Unknown
+    );
 }
 
 #[test]

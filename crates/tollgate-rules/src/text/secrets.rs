@@ -204,11 +204,12 @@ fn visible_part(evidence: &str) -> String {
 
 /// The text of a file in UTF-16 with a byte order mark, as UTF-8.
 fn utf16_text(content: &[u8]) -> Option<Vec<u8>> {
-    let (rest, unit): (&[u8], fn([u8; 2]) -> u16) = match content {
-        [0xff, 0xfe, rest @ ..] => (rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => (rest, u16::from_be_bytes),
+    let (rest, is_little) = match content {
+        [0xff, 0xfe, rest @ ..] => (rest, true),
+        [0xfe, 0xff, rest @ ..] => (rest, false),
         _ => return None,
     };
+    let unit = |pair: [u8; 2]| if is_little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) };
     let units = rest.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
     Some(char::decode_utf16(units).map(|it| it.unwrap_or('\u{fffd}')).collect::<String>().into_bytes())
 }

@@ -130,7 +130,11 @@ fn add_errors(operation: &mut Operation, path: &str, access: Access, is_change: 
     let errors = [
         ("400", has_body, "The body is not valid JSON: broken, too deep, or with a duplicate key."),
         ("401", !is_open || is_change, "Missing or wrong credentials."),
-        ("403", is_change && access != Access::Signature, "The request comes from a page of another site, or only a person may do it."),
+        (
+            "403",
+            is_change && access != Access::Signature,
+            "The request comes from a page of another site, or only a person may do it.",
+        ),
         ("404", path.contains('{'), "Not found."),
         ("409", is_change && !is_open, "In conflict with the current state."),
         ("413", has_body, "The body is too large."),

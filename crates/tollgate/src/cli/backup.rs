@@ -24,7 +24,7 @@ pub(crate) struct BackupArgs {
     store: StoreArgs,
 }
 
-/// Fill an empty database from a backup
+/// Copy a backup into an empty database
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     tollgate restore /var/backups/tollgate-monday.db\n  \

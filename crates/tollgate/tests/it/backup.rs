@@ -58,7 +58,8 @@ fn a_server_whose_database_was_deleted_says_so_and_writes_nothing() {
     let project = server.add_project(&desk.path("project"));
     assert_eq!(server.get("/readyz").status, 200);
     std::fs::remove_file(desk.path("data/tollgate/tollgate.db")).unwrap();
-    let refused = server.post(&format!("/api/projects/{project}/features"), &json!({ "title": "x", "description": "y" }));
+    let refused =
+        server.post(&format!("/api/projects/{project}/features"), &json!({ "title": "x", "description": "y" }));
     assert!(refused.status >= 500 && refused.is_problem(), "{}", refused.status);
     crate::wait::wait_until("the server says that it is not ready", || server.get("/readyz").status == 503);
 }

@@ -100,7 +100,7 @@ fn a_change_of_type_is_one_file() {
     assert!(scratch.tollgate(&["review", "main..work"]).expect(0).contains("1 file changed, 1 line added, 1 removed"));
     let patch = scratch.git(&["diff", "main", "work"]);
     let said = scratch.tollgate_with(&["analyze", "--diff", "-"], patch.as_bytes(), &[]).expect(0);
-    assert!(said.starts_with("1 file, +1 -1"), "{said}");
+    assert!(said.contains("\n1 file, +1 -1"), "{said}");
 }
 
 /// Writes trees of ten entries, each of them the tree before, and returns the commit on top.
@@ -192,7 +192,7 @@ fn a_branch_does_not_configure_its_own_review() {
     scratch.git(&["rm", "-q", ".tollgate.toml"]);
     scratch.write("a.js", LOOP).commit("remove");
     let ran = scratch.tollgate(&["review"]);
-    assert!(ran.stderr.contains("without `review.fail_on = low`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("without `review.fail_on = \"low\"`"), "{}", ran.stderr);
     // A branch cannot choose another base either.
     let scratch = Scratch::on_a_branch();
     scratch.write("a.js", LOOP).write(".tollgate.toml", "[review]\nbase = \"work\"\n").commit("hide");

@@ -359,9 +359,11 @@ fn a_change_gives_no_instructions_about_itself() {
 #[test]
 fn the_printed_prompt_equals_the_one_sent_to_an_agent() {
     let scratch = scratch(CODE);
-    let heard = scratch.store().with_file_name("heard");
+    let folder = tempfile::tempdir().unwrap();
+    let heard = folder.path().join("heard");
     let keeps = format!("cat > {}\ncat <<'END'\n{}\nEND\n", heard.display(), answer("approved", &[]));
-    scratch.configure(&script(&scratch, "keeps", &keeps));
+    let sandbox = format!("[sandbox]\nwrite = ['{}']\n", folder.path().display());
+    scratch.configure(&format!("{}{sandbox}", script(&scratch, "keeps", &keeps)));
     let printed = scratch.tollgate(&["review", "--reviewer", "keeps", "--format", "json", "--print-prompt"]);
     let printed = parsed(printed, 0)["prompts"][0].clone();
     scratch.tollgate(&["review", "--reviewer", "keeps"]).expect(1);

@@ -640,10 +640,10 @@ proptest! {
         let body = surface.review.as_ref().map_or("", |review| review.body.as_str());
         let inline = seen.inline();
         for (finding, key) in seen.review.findings.iter().zip(keys) {
-            let key = key.to_string();
+            let (key, id) = (key.to_string(), key.short());
             let n_inline = inline.iter().filter(|inline| inline.key == key).count();
             let n_files = surface.at_files.iter().filter(|inline| inline.key == key).count();
-            let n_listed = body.matches(&format!("(`{key}`)")).count();
+            let n_listed = body.matches(&format!("(`{id}`)")).count();
             let expected = usize::from(finding.severity != Severity::Praise);
             prop_assert_eq!(n_inline + n_files + n_listed, expected);
         }

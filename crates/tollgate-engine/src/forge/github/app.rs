@@ -21,9 +21,9 @@ use super::key::SigningKey;
 use super::limits::Limits;
 use super::request::Request;
 use super::{MAX_PAGES, date, wire};
-use crate::redaction::hold_temporary;
 use crate::failure::Failure;
 use crate::forge::host::{BotIdentity, FailedDelivery, FenceCheck, Host, HostError, HostErrorKind, HostResult, Secret};
+use crate::redaction::hold_temporary;
 
 /// A cached token is renewed this long before it expires.
 const SPARE_MS: u64 = 5 * 60_000;

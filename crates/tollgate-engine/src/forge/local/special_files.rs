@@ -28,7 +28,11 @@ pub(super) fn refuse(root: &Path) -> Result<(), Failure> {
             let name = entry.file_name();
             if kind.is_dir() && name != ".git" {
                 folders.push_back(entry.path());
-            } else if !kind.is_dir() && !kind.is_file() && !kind.is_symlink() && READ_BY_GIT.iter().any(|read| name == **read) {
+            } else if !kind.is_dir()
+                && !kind.is_file()
+                && !kind.is_symlink()
+                && READ_BY_GIT.iter().any(|read| name == **read)
+            {
                 return Err(failure::special_file(&entry.path()));
             }
         }

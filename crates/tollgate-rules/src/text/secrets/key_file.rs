@@ -19,7 +19,7 @@ pub(super) fn putty<'a>(line: &'a [u8], at: usize, following: impl Iterator<Item
     let start = at + PUTTY_MARK.len();
     let numbered = matches!(line.get(start..start + 3), Some([b'1'..=b'9', b':', b' ']));
     let mut following = following.take(MAX_PUBLIC).skip_while(|line| !contains(line, b"Private-Lines:"));
-    let has_private = following.next().is_some() && following.next().is_some_and(|line| is_base64_line(line));
+    let has_private = following.next().is_some() && following.next().is_some_and(is_base64_line);
     // The private part may also be in the same literal, after `\n`.
     let in_line = contains(&line[start.min(line.len())..], b"Private-Lines:");
     (numbered && (has_private || in_line)).then_some(start + 3..line.len())

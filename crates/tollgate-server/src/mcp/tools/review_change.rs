@@ -8,7 +8,7 @@ use tollgate_engine::config::Settings;
 use tollgate_engine::failure::Failure;
 use tollgate_engine::forge::local::{Local, PatchSource, Trigger};
 use tollgate_engine::pipeline::{
-    BranchSettings, self, Memory, ModelOptions, ReviewProgress, ReviewRequest, Reviewed, ReviewerRun, Runtime,
+    self, BranchSettings, Memory, ModelOptions, ReviewProgress, ReviewRequest, Reviewed, ReviewerRun, Runtime,
 };
 use tollgate_engine::store::Store;
 
@@ -159,7 +159,9 @@ fn trigger(arguments: Arguments) -> Result<(Option<String>, Trigger), Failure> {
         (Some(Scope::Staged), None, None) => Trigger::Staged,
         (Some(Scope::Worktree), None, None) => Trigger::Worktree,
         (None, Some(range), None) => Trigger::Range(name("range", &range)?.to_owned()),
-        (None, None, Some(diff)) => Trigger::Patch { name: "diff".to_owned(), source: PatchSource::of_bytes(diff.into_bytes()) },
+        (None, None, Some(diff)) => {
+            Trigger::Patch { name: "diff".to_owned(), source: PatchSource::of_bytes(diff.into_bytes()) }
+        }
         (_, _, _) => return Err(failure::several_changes()),
     };
     Ok((arguments.repository, trigger))

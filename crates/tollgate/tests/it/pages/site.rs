@@ -59,10 +59,11 @@ impl Site {
         answer.json()["id"].as_str().unwrap().to_owned()
     }
 
-    /// Does something to a feature: `start`, `stop`, `resume`, `approve`, `reject`, `retry`, `move`.
+    /// Does something to a feature as a person: `start`, `stop`, `resume`, `approve`, `reject`, `retry`, `move`.
     #[track_caller]
     pub(crate) fn act(&self, feature: &str, act: &str, body: &Value) {
-        let answer = self.server.post(&format!("/api/projects/{}/features/{feature}/{act}", self.project), body);
+        let path = format!("/api/projects/{}/features/{feature}/{act}", self.project);
+        let answer = self.server.exchange(&self.server.bytes_of_person("POST", &path, &body.to_string())).unwrap();
         assert!(answer.status < 300, "{answer:?}");
     }
 
