@@ -14,6 +14,9 @@ use tollgate_core::path::FilePath;
 use super::ReviewRequest;
 use crate::reviewer::embedded::{self, Outlined};
 
+/// A file with findings: its path, the indices of its findings, its text, and their lines.
+type ReadFile = (FilePath, Vec<usize>, Vec<u8>, Vec<LineRange>);
+
 /// Sets the enclosing function of each reported finding.
 pub(super) fn name_functions(request: &ReviewRequest<'_>, change: &Change, findings: &mut [Finding]) {
     let mut by_file: BTreeMap<FilePath, Vec<usize>> = BTreeMap::new();
@@ -29,7 +32,7 @@ pub(super) fn name_functions(request: &ReviewRequest<'_>, change: &Change, findi
     let is_at = |diff: &&FileDiff, file: &FilePath| {
         diff.new_path.as_ref().is_some_and(|path| FilePath::of_repo_path(path) == *file)
     };
-    let mut read: Vec<(FilePath, Vec<usize>, Vec<u8>, Vec<LineRange>)> = Vec::new();
+    let mut read: Vec<ReadFile> = Vec::new();
     for (file, indices) in by_file {
         let diff = change.files.iter().find(|diff| is_at(diff, &file));
         if let Some(Ok(Content::Whole(text))) = diff.map(|diff| contents.read(diff, limits.file_bytes)) {

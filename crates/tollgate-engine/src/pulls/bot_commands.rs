@@ -334,13 +334,16 @@ fn withdraw(job: &PullJob<'_>, row: &PullRow, run: Option<Run>, key: FindingKey)
     Ok(CommandResult { effect, posts })
 }
 
+/// A review to store, and what to post of it.
+type Rendered = (Box<RunRecord>, Vec<NewPost>);
+
 /// Stores a review again after one of its findings was dismissed or counts again, and renders it, without asking models.
 fn reevaluated(
     job: &PullJob<'_>,
     row: &PullRow,
     run: Run,
     change: impl FnOnce(Review) -> Option<Review>,
-) -> Result<Option<(Box<RunRecord>, Vec<NewPost>)>, JobError> {
+) -> Result<Option<Rendered>, JobError> {
     let (subject, now) = (subject(job), job.pulls.now());
     let Run { review, n_added, snapshot, prior, .. } = run;
     let Some(review) = review.and_then(|review| change(*review)) else { return Ok(None) };

@@ -74,12 +74,15 @@ pub fn functions(executable: &Path, limits: Limits, files: &[Outlined<'_>]) -> V
     })
 }
 
+/// Reads what a caller wants to know of a scope, by the text of its file.
+type ReadScope<'a, T> = &'a dyn Fn(&[u8], Option<EnclosingScope>) -> Option<T>;
+
 /// Finds the scope of each place of each file; `None` where the scan failed.
 fn scopes<T: Clone>(
     executable: &Path,
     limits: Limits,
     files: &[Outlined<'_>],
-    known: &dyn Fn(&[u8], Option<EnclosingScope>) -> Option<T>,
+    known: ReadScope<'_, T>,
 ) -> Vec<Vec<Option<T>>> {
     let asked: Vec<(usize, &'static str, &[u8])> = files
         .iter()
