@@ -8,9 +8,10 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use sha2::{Digest as _, Sha256};
+use tollgate_core::diff::FileDiff;
 use tollgate_core::sha::Sha;
 use tollgate_rules::hit::Hit;
-use tollgate_rules::text::mask::mask;
+use tollgate_rules::text::mask::{KnownSecrets, mask};
 
 use super::Memory;
 use crate::reviewer::embedded::Remembered;
@@ -60,9 +61,12 @@ impl<'a> Cache<'a> {
         paths
     }
 
-    /// Stores the new entries. A failure does not matter, because they can be computed again.
-    pub(super) fn store(self) {
+    /// Stores the new entries, except those that quote a secret of the change. A failure does not matter, because they can
+    /// be computed again.
+    pub(super) fn store(mut self, files: &[FileDiff]) {
         if let Some(store) = self.store {
+            let secrets = KnownSecrets::of(if self.new.is_empty() { &[] } else { files });
+            self.new.retain(|(_, entry)| !secrets.are_in(entry));
             let _ = store.remember_scanned(&self.new);
         }
     }

@@ -78,7 +78,7 @@ fn scan(request: &ReviewRequest<'_>, memory: &mut Memory, planned: &Planned) -> 
         &mut |file, max_bytes| contents.read(file, max_bytes),
         &mut cache,
     )?;
-    cache.store();
+    cache.store(&change.files);
     Ok(answer)
 }
 

@@ -98,6 +98,12 @@ impl KnownSecrets {
         self.0.iter().flat_map(|search| search.find_iter(text)).map(|found| found.range()).collect()
     }
 
+    /// True when a text holds a known secret.
+    #[must_use]
+    pub fn are_in(&self, text: &[u8]) -> bool {
+        self.0.as_ref().is_some_and(|search| search.is_match(text))
+    }
+
     /// Masks every known secret in a text.
     #[must_use]
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {

@@ -41,7 +41,10 @@ pub(crate) struct Server {
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    /// The status line and the headers, in lower case.
     pub(crate) head: String,
+    /// The cookie that the server sets.
+    pub(crate) cookie: Option<String>,
     pub(crate) body: String,
 }
 
@@ -153,10 +156,9 @@ impl Server {
     pub(crate) fn bytes_of_person(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
         let token = serde_json::json!({ "token": self.token }).to_string();
         let login = self.exchange(&self.bytes("POST", "/api/auth/login", &[("authorization", "")], &token)).unwrap();
-        let cookie = login.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
-        let cookie = cookie.split(';').next().unwrap();
+        let cookie = login.cookie.unwrap();
         let origin = format!("http://{}", self.address);
-        self.bytes(method, path, &[("authorization", ""), ("cookie", cookie), ("origin", &origin)], body)
+        self.bytes(method, path, &[("authorization", ""), ("cookie", &cookie), ("origin", &origin)], body)
     }
 
     /// A request with the headers that it needs, and more.
@@ -259,13 +261,16 @@ pub(crate) fn read_answer(stream: &mut TcpStream) -> Result<Answer, String> {
     stream.read_to_end(&mut bytes).map_err(|error| format!("cannot read: {error}"))?;
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
     let end = end.ok_or_else(|| format!("no whole answer: {:?}", String::from_utf8_lossy(&bytes)))?;
-    let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+    let head = String::from_utf8_lossy(&bytes[..end]);
+    let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")?.split(';').next());
+    let cookie = cookie.map(str::to_owned);
+    let head = head.to_ascii_lowercase();
     let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).ok_or("no status")?;
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
     let body = String::from_utf8_lossy(&bytes[end + 4..]).into_owned();
     match length {
         Some(length) if length != bytes.len() - end - 4 => Err(format!("cut short: {head} {body}")),
-        _ => Ok(Answer { status, head, body }),
+        _ => Ok(Answer { status, head, cookie, body }),
     }
 }
 
