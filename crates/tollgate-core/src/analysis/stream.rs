@@ -99,20 +99,20 @@ impl<'f> Analyzer<'f> {
 }
 
 /// The line feed before the last file that begins before `end`. A file that changes its type is two files with the same
-/// first line, which are not separated.
-fn last_file(piece: &[u8], end: usize) -> Option<usize> {
+/// first line, a deleted and a new one, which are not separated.
+fn last_file(piece: &[u8], mut end: usize) -> Option<usize> {
     const START: &[u8] = b"\ndiff --git ";
-    let first_line = |feed: usize| piece[feed + 1..].split_inclusive(|&byte| byte == b'\n').next();
-    let last = memmem::rfind(&piece[..end], START)?;
-    let before = memmem::rfind(&piece[..last], START);
-    match before {
-        Some(before) if first_line(before) == first_line(last) => Some(before),
-        None if piece.starts_with(&START[1..])
-            && piece.split_inclusive(|&byte| byte == b'\n').next() == first_line(last) =>
-        {
-            None
+    loop {
+        let last = memmem::rfind(&piece[..end], START)?;
+        let before = memmem::rfind(&piece[..last], START).map(|feed| feed + 1);
+        let before = before.or_else(|| piece.starts_with(&START[1..]).then_some(0));
+        let mut lines = piece[last + 1..].split_inclusive(|&byte| byte == b'\n');
+        let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        let is_same = before.is_some_and(|before| piece[before..].starts_with(first));
+        let may_be_new = !second.ends_with(b"\n") || second.starts_with(b"new file mode ");
+        if !(is_same && may_be_new) {
+            return Some(last);
         }
-        _ if first_line(last).is_none_or(|line| !line.ends_with(b"\n")) => before,
-        _ => Some(last),
+        end = last;
     }
 }

@@ -123,7 +123,8 @@ impl ExtendedHeader<'_> {
 }
 
 fn is_empty_blob(blob: &[u8]) -> bool {
-    blob.iter().all(|&byte| byte == b'0') || EMPTY_BLOBS.iter().any(|empty| blob.starts_with(empty))
+    (!blob.is_empty() && blob.iter().all(|&byte| byte == b'0'))
+        || EMPTY_BLOBS.iter().any(|empty| blob.starts_with(empty))
 }
 
 /// The line at `at`, without its line ending.
