@@ -14,6 +14,7 @@ pub mod coverage;
 pub mod delta;
 pub mod diff;
 pub mod finding;
+pub mod finding_key;
 pub mod fingerprint;
 pub mod gate;
 pub mod html;

@@ -9,7 +9,6 @@
 pub mod anchor;
 pub mod check_run;
 pub mod command;
-pub mod finding_key;
 #[cfg(test)]
 mod hostile;
 pub mod inline_comment;
@@ -18,7 +17,7 @@ pub mod marker;
 pub mod not_reviewed;
 pub mod reply;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 pub mod surface;
 pub mod webhook_event;
 

@@ -8,10 +8,10 @@ use crate::board::StepId;
 use crate::delta::identity::{ComparedFinding, match_findings};
 use crate::delta::line_map::LineMap;
 use crate::finding::{Category, Finding, LineRange, Severity, Side, is_about_whole_change};
+use crate::finding_key::{FindingKey, KEY};
 use crate::fingerprint::Fingerprint;
 use crate::names::names;
 use crate::path::{FilePath, RepoPath};
-use crate::pull::finding_key::{FindingKey, KEY};
 
 /// How a review ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,8 +18,8 @@ use std::fmt;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::comment::MAX_CHARS;
+use crate::finding_key::FindingKey;
 use crate::markdown;
-use crate::pull::finding_key::FindingKey;
 use crate::sha::Sha;
 
 /// The beginning of every marker.

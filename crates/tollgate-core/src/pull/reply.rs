@@ -13,10 +13,10 @@ use std::fmt::Write as _;
 
 use crate::comment::Label;
 use crate::finding::{Finding, Severity};
+use crate::finding_key::FindingKey;
 use crate::fingerprint::Fingerprint;
 use crate::markdown::escape::{code_span, literal, literal_at_start, shown, shown_path, visible_lines};
 use crate::markdown::prose;
-use crate::pull::finding_key::FindingKey;
 use crate::pull::marker::Marker;
 use crate::sha::Sha;
 

@@ -17,11 +17,11 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::diff::FileDiff;
 use crate::finding::{Finding, LineRange, Severity, Side};
+use crate::finding_key::FindingKey;
 use crate::names::names;
 use crate::path::FilePath;
 use crate::pull::anchor::{Anchor, AnchorIndex};
 use crate::pull::check_run::{CheckOutput, Conclusion};
-use crate::pull::finding_key::FindingKey;
 use crate::pull::inline_comment::InlineComment;
 use crate::pull::marker::Marker;
 use crate::report::head_state::HeadState;

@@ -28,15 +28,15 @@ pub(super) fn places(group: &NotReviewedGroup<'_>) -> String {
     }
 }
 
-/// Why the review is incomplete beside unreviewed hunks: all hunks skipped, unverified blocking claims, doubts.
+/// Why the review is incomplete beside unreviewed hunks: no hunks or all skipped, unverified blocking claims, doubts.
 pub(super) fn unsettled(review: &Review) -> Vec<String> {
-    let skipped = review.coverage.iter().filter(|coverage| coverage.is_all_skipped());
-    let skipped = skipped.filter_map(Coverage::incomplete_because);
+    let nothing_read = review.coverage.iter().filter(|coverage| coverage.hunks.is_empty() || coverage.is_all_skipped());
+    let nothing_read = nothing_read.filter_map(Coverage::incomplete_because);
     let unverified = review.unverified_blockers().map(|held| {
         let Finding { severity, location, summary, .. } = &held.finding;
         format!("unverified: {severity} {}:{} {summary} ({})", location.file, location.lines, held.why)
     });
-    skipped.chain(unverified).chain(review.doubts.iter().map(ToString::to_string)).collect()
+    nothing_read.chain(unverified).chain(review.doubts.iter().map(ToString::to_string)).collect()
 }
 
 /// Why a blocker does not count, as a clause.

@@ -327,7 +327,7 @@ fn a_verdict_that_is_green_because_of_a_dismissal_names_it() {
         &review,
         FailOn::default(),
         delta(&[], &[], &[], vec![dismissed(Severity::Critical)]),
-        ":green_circle: **Blockers resolved** -- Ready to merge; \
+        ":green_circle: **Blockers dismissed** -- Ready to merge; \
          1 blocking finding suppressed by a dismissal by alice: a \\*test\\* fixture",
     );
 }

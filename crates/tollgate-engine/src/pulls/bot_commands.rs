@@ -6,10 +6,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use tollgate_core::finding::{Finding, FindingId, Severity};
+use tollgate_core::finding_key::FindingKey;
 use tollgate_core::fingerprint::Fingerprint;
 use tollgate_core::gate;
 use tollgate_core::pull::command::{self, Command};
-use tollgate_core::pull::finding_key::FindingKey;
 use tollgate_core::pull::marker::Marker;
 use tollgate_core::pull::reply::{self, ReplyTarget};
 use tollgate_core::pull::webhook_event::CommentRef;

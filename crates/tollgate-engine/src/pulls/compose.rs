@@ -5,10 +5,10 @@
 use std::collections::BTreeSet;
 
 use tollgate_core::finding::{Finding, LineRange, Side};
+use tollgate_core::finding_key::FindingKey;
 use tollgate_core::gate::Gate;
 use tollgate_core::path::FilePath;
 use tollgate_core::pull::Repo;
-use tollgate_core::pull::finding_key::FindingKey;
 use tollgate_core::pull::surface::{self, Mode, Surface, SurfaceInput};
 use tollgate_core::report::head_state::HeadState;
 use tollgate_core::review::Review;

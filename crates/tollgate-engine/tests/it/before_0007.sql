@@ -1,5 +1,7 @@
 -- Takes away what the seventh version and later ones brought.
 DROP TABLE proposal;
+ALTER TABLE dismissal DROP COLUMN scope;
+ALTER TABLE dismissal DROP COLUMN severity;
 ALTER TABLE dismissal DROP COLUMN subject;
 ALTER TABLE dismissal DROP COLUMN proposed_by;
 DROP TRIGGER run_is_not_counted;

@@ -487,6 +487,8 @@ fn a_team_shares_dismissals_in_the_repository_and_they_are_reviewed_like_code() 
     file = "a.js"
     title = "dynamic code execution"
     evidence = "  return eval(input);"
+    function = "run"
+    severity = "High"
     reason = "it is a calculator"
     "#);
     let report = scratch.tollgate(&["review", "--verbose", "--no-store"]).expect(0);

@@ -135,7 +135,7 @@ fn a_branch_that_disables_every_rule_is_not_approved() {
 #[test]
 fn a_large_file_is_reviewed_in_pieces() {
     let scratch = Scratch::on_a_branch();
-    let mut text = "run();\n".repeat(200_000);
+    let mut text = format!("// {}\n", "x".repeat(100)).repeat(14_000);
     text.push_str("items.forEach(async (item) => save(item));\n");
     scratch.write("a.js", &text);
     let (code, review) = review(&scratch);

@@ -1,8 +1,8 @@
 //! Decides whether two findings about shared code are one defect.
 //!
 //! The decision is symmetric. It needs fewer words in common the more the code agrees: none for the same quote and
-//! category, or the same lines and category where neither quotes code; related words for the same lines and category;
-//! similar words for another category, and for a prior finding that a reviewer gave an answer about.
+//! category; related words for the same lines and category; similar words for another category, and for a prior
+//! finding that a reviewer gave an answer about.
 
 use crate::delta::identity::words::FindingWords;
 use crate::delta::identity::{ComparedFinding, is_distinctive, without_space};
@@ -84,10 +84,6 @@ impl<'a> ReadFinding<'a> {
             // The same consequence under another title is the same defect.
             SharedCode::Quote if is_answered && is_category && is_same_reason(a, b) => return Some(score),
             _ if is_answered => OTHER_CATEGORY,
-            // Two findings that quote nothing have only their lines and category to go by.
-            SharedCode::Lines if is_category && a.evidence.trim().is_empty() && b.evidence.trim().is_empty() => {
-                return (!self.words.differ_in_one_detail(&other.words)).then_some(score);
-            }
             SharedCode::Quote if is_category || is_rule_and_model(a, b) => {
                 return (!self.words.differ_in_one_detail(&other.words)).then_some(score);
             }

@@ -18,10 +18,10 @@ fn text(lines: &str) -> String {
     lines.chars().flat_map(|line| [line, '\n']).collect()
 }
 
-/// The diff of files, each `(old path, old lines, new path, new lines)`; an empty path is no file.
+/// The diff of files, each `(old path, old lines, new path, new lines)`; an empty path is no file. Git prints nothing for an unchanged one.
 fn patch(files: &[(&str, &str, &str, &str)]) -> Vec<FileDiff> {
     let mut all = String::new();
-    for (old_path, old, new_path, new) in files {
+    for (old_path, old, new_path, new) in files.iter().filter(|(from, old, to, new)| (from, old) != (to, new)) {
         let (from, to) = match (*old_path, *new_path) {
             ("", to) => (to, to),
             (from, "") => (from, from),

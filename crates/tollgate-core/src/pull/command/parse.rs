@@ -1,9 +1,9 @@
 //! Parses the text behind the mention of the bot.
 
 use crate::finding::FindingId;
+use crate::finding_key::FindingKey;
 use crate::fingerprint::Fingerprint;
 use crate::pull::command::{Command, MAX_REASON, MAX_WORDS};
-use crate::pull::finding_key::FindingKey;
 
 /// Parses a command.
 pub(super) fn command(words: &str) -> Command {

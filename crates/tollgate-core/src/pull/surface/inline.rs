@@ -17,12 +17,12 @@
 use crate::comment::Label;
 use crate::diff::FileDiff;
 use crate::finding::{Finding, Fix, LineRange, Side};
+use crate::finding_key::FindingKey;
 use crate::language::Language;
 use crate::markdown::escape::{code_span, literal, shown, visible_lines};
 use crate::markdown::fence::{self, FenceKind};
 use crate::markdown::prose;
 use crate::pull::anchor::{self, Anchor, AnchorIndex};
-use crate::pull::finding_key::FindingKey;
 use crate::pull::inline_comment::{InlineComment, LineSpan};
 use crate::pull::link;
 use crate::pull::marker::Marker;

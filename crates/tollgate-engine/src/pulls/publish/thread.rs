@@ -4,7 +4,7 @@
 //! The line goes first and carries a marker with the commit, so a retry finds it and does not write it again. Threads in
 //! which a person replied keep their state.
 
-use tollgate_core::pull::finding_key::FindingKey;
+use tollgate_core::finding_key::FindingKey;
 use tollgate_core::pull::marker::Marker;
 use tollgate_core::pull::reply;
 

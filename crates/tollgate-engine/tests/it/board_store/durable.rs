@@ -206,6 +206,7 @@ fn a_dismissal_by_an_agent_of_an_earlier_version_becomes_a_proposal() {
     older
         .execute_batch(
             "DROP TABLE proposal; ALTER TABLE dismissal DROP COLUMN subject;
+             ALTER TABLE dismissal DROP COLUMN scope; ALTER TABLE dismissal DROP COLUMN severity;
              ALTER TABLE dismissal DROP COLUMN proposed_by; PRAGMA user_version = 8;
              INSERT INTO dismissal (repository, fingerprint, file, title, evidence, reason, made_ms, who, withdrawn_ms)
              VALUES ('r', 'fp-0000000000000000', 'a.js', 'eval of input', 'eval(x)', 'it is ours', 7, 'Ada', NULL),

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
+use tollgate_core::finding_key::FindingKey;
 use tollgate_core::pull::check_run::{Annotation, AnnotationLevel, CheckOutput, Conclusion};
-use tollgate_core::pull::finding_key::FindingKey;
 use tollgate_core::pull::inline_comment::{InlineComment, LineSpan};
 use tollgate_core::pull::marker::Marker;
 use tollgate_engine::failure::Failure;

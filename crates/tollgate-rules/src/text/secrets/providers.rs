@@ -153,7 +153,7 @@ pub(super) static PROVIDERS: &[Format] = &[
     checked("Harness token", "pat.", Alphabet::WordDashDot, (68, 68), is_mixed),
     // Secrets and identity.
     checked("1Password service account token", "ops_eyJ", Alphabet::Base64, (240, 2000), is_mixed),
-    checked("1Password secret key", "A3-", Alphabet::UpperDash, (31, 33), is_1password),
+    checked("1Password secret key", "A3-", Alphabet::UpperDash, (36, 37), is_1password),
     checked("Doppler token", "dp.pt.", Alphabet::Alnum, (40, 44), is_mixed),
     checked("Doppler service token", "dp.st.", Alphabet::WordDashDot, (40, 70), is_mixed),
     checked("Vault batch token", "hvb.", Alphabet::WordDash, (130, 300), is_mixed),

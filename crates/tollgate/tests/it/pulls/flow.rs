@@ -167,7 +167,7 @@ fn a_fork_has_no_say_in_its_own_review() {
         ..Opening::default()
     };
     let pull = github.open("octo/app", &opening);
-    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 1, reviews 1, inline 1, other 0; head failure “Needs changes -- 1 major finding must be fixed before merging”");
+    assert_snapshot!(glance(&server.settled(&pull)), @"summaries 1, reviews 1, inline 2, other 0; head failure “Needs changes -- 1 major finding must be fixed before merging; also 1 medium finding”");
 }
 
 #[test]

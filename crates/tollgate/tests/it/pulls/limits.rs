@@ -27,9 +27,9 @@ fn is_thorough() -> bool {
 /// Where the findings of a review are to be seen.
 struct Found {
     seen: Seen,
-    /// The fingerprints of findings with an inline comment.
+    /// The ids of findings with an inline comment.
     inline: BTreeSet<String>,
-    /// The fingerprints of findings listed in the text of a review.
+    /// The ids of findings listed in the text of a review.
     listed: BTreeSet<String>,
     n_annotations: usize,
 }
@@ -59,13 +59,11 @@ impl Found {
     }
 }
 
-/// The fingerprints in a text: `fp-…`.
+/// The ids of findings in a text: `f-…`.
 fn names(text: &str) -> impl Iterator<Item = String> {
-    let is_part = |character: char| character.is_ascii_hexdigit() || "-.".contains(character);
-    text.match_indices("fp-").map(move |(at, _)| {
-        let rest = &text[at + 3..];
-        format!("fp-{}", &rest[..rest.find(|character| !is_part(character)).unwrap_or(rest.len())])
-    })
+    let words = text.split(|character: char| !character.is_ascii_alphanumeric() && character != '-');
+    let is_id = |id: &str| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    words.filter(move |word| word.strip_prefix("f-").is_some_and(is_id)).map(str::to_owned)
 }
 
 /// Waits for the outcome of a pull request, and checks the common invariants.

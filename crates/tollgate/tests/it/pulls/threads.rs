@@ -162,8 +162,7 @@ fn only_the_words_of_the_person_who_resolves_a_thread_are_a_reason() {
     let (server, pull) = reviewed(&github, RESOLVES, &["a.js"]);
     let root = root_of(&pull, "a.js");
     pull.answer("mallory", root, "I disagree, this must be fixed.");
-    let refused = pull.answer("mallory", root, "@tollgate dismiss it is fine");
-    server.answered(&pull, refused);
+    pull.answer("mallory", root, "@tollgate dismiss it is fine");
     let explained = pull.answer("ada", root, "@tollgate explain");
     server.answered(&pull, explained);
     pull.resolve("ada", root);

@@ -27,7 +27,7 @@ const PLANTS: [Plant; 11] = [
     ("editor", "git config core.editor $EVIL", "git commit --allow-empty --no-gpg-sign"),
     (
         "bare",
-        "if [ ! -e sub ]; then git init -q --bare sub; git -C sub config core.bare false; \
+        "if [ ! -e sub ]; then git init -q --bare --template= sub; git -C sub config core.bare false; \
          git -C sub config core.worktree ..; git -C sub config core.fsmonitor $EVIL; fi",
         "cd sub && git status",
     ),

@@ -134,7 +134,9 @@ impl FindingKey {
             return findings.iter().position(|finding| finding.id == id);
         }
         if Self::is_short(id) {
-            return Self::all(findings).iter().position(|key| key.short() == id);
+            let keys = Self::all(findings);
+            let mut found = keys.iter().enumerate().filter(|(_, key)| key.short() == id);
+            return found.next().filter(|_| found.next().is_none()).map(|(index, _)| index);
         }
         let key = Self::parse(id);
         let exact = key.and_then(|key| Self::all(findings).iter().position(|other| *other == key));
