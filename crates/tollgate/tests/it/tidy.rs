@@ -1,9 +1,8 @@
-//! House rules as tests: direction of modules, file size, vocabulary, documentation, licences.
+//! House rules as tests: direction of modules, file size, vocabulary, documentation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tollgate_rules::catalog::{self, RuleKind};
 
@@ -202,111 +201,6 @@ fn every_exit_code_is_documented() {
     for code in ["| 0 |", "| 1 |", "| 2 |", "| 3 |"] {
         assert!(page.contains(code), "docs/commands.md does not explain exit code {code}");
     }
-}
-
-/// Licences that may be shipped with the program.
-const LICENCES: &[&str] = &[
-    "MIT",
-    "Apache-2.0",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "ISC",
-    "Zlib",
-    "Unicode-3.0",
-    "Unlicense",
-    "0BSD",
-    "CC0-1.0",
-    "BSL-1.0",
-    "MIT-0",
-    "Apache-2.0 WITH LLVM-exception",
-];
-
-/// Crates that are there in two versions because others still use the older one.
-///
-/// `getrandom`: rustls names `ring` beside the library we use; cargo lists it without building it. `untrusted`: so does
-/// `rcgen`, which only tests use, with a parser of certificates. `base64`: another for the build script of the tokenizer. `rand`,
-/// `rand_core`, `cpufeatures`: another for property tests. `syn`: the browser of the tests has `tracing` bring macros,
-/// which the program is built without.
-const DUPLICATES: &[&str] = &[
-    "base64",
-    "block-buffer",
-    "const-oid",
-    "cpufeatures",
-    "crypto-common",
-    "digest",
-    "fallible-iterator",
-    "getrandom",
-    "rand",
-    "rand_core",
-    "sha1",
-    "syn",
-    "untrusted",
-];
-
-#[test]
-fn dependencies_have_known_licences_and_one_version_each() {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--offline", "--locked", "--filter-platform"])
-        .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let shipped = shipped(&metadata);
-    let (mut problems, mut versions) = (Vec::new(), BTreeMap::<&str, BTreeSet<&str>>::new());
-    for package in metadata["packages"].as_array().unwrap() {
-        let (name, version) = (package["name"].as_str().unwrap(), package["version"].as_str().unwrap());
-        if !shipped.contains(package["id"].as_str().unwrap()) {
-            continue;
-        }
-        versions.entry(name).or_default().insert(version);
-        let licence = package["license"].as_str().unwrap_or("none").replace('/', " OR ");
-        let choices = licence.split(" OR ").map(|choice| choice.trim_matches(['(', ')', ' ']));
-        let known = |choice: &str| {
-            LICENCES.contains(&choice)
-                || choice.split(" AND ").all(|part| LICENCES.contains(&part.trim_matches(['(', ')'])))
-        };
-        if !choices.clone().any(known) {
-            problems.push(format!("{name} {version} has the licence `{licence}`"));
-        }
-    }
-    for (name, versions) in versions {
-        if versions.len() > 1 && !DUPLICATES.contains(&name) {
-            problems.push(format!("{name} is there in several versions: {versions:?}"));
-        }
-    }
-    none(&problems);
-}
-
-/// The packages that end up in the program: normal dependencies only, and none that only write code.
-fn shipped(metadata: &serde_json::Value) -> BTreeSet<&str> {
-    let writes_code = |package: &serde_json::Value| {
-        let mut targets = package["targets"].as_array().unwrap().iter();
-        targets.any(|target| target["kind"][0].as_str() == Some("proc-macro"))
-    };
-    let packages = metadata["packages"].as_array().unwrap().iter();
-    let macros: BTreeSet<&str> = packages.filter(|p| writes_code(p)).filter_map(|p| p["id"].as_str()).collect();
-    let nodes: BTreeMap<&str, &serde_json::Value> = metadata["resolve"]["nodes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|node| (node["id"].as_str().unwrap(), node))
-        .collect();
-    let program = nodes.keys().find(|id| id.contains("crates/tollgate#")).unwrap();
-    let (mut seen, mut pending) = (BTreeSet::new(), vec![*program]);
-    while let Some(id) = pending.pop() {
-        if macros.contains(id) || !seen.insert(id) {
-            continue;
-        }
-        for dependency in nodes[id]["deps"].as_array().unwrap() {
-            let kinds = dependency["dep_kinds"].as_array().unwrap();
-            if kinds.iter().any(|kind| kind["kind"].is_null()) {
-                pending.push(dependency["pkg"].as_str().unwrap());
-            }
-        }
-    }
-    seen
 }
 
 #[test]
