@@ -61,6 +61,12 @@ pub const GATE_CLOSED: &str = "Gate closed";
 /// The label of a re-review whose blockers were all dismissed or resolved, at least one of them dismissed and none resolved.
 pub const BLOCKERS_DISMISSED: &str = "Blockers dismissed";
 
+/// The label of a re-review without blockers before or now whose earlier Medium findings are gone.
+pub const NOW_READY: &str = "Now ready";
+
+/// The label of a re-review without blockers before or now that had Medium findings and has some.
+pub const STILL_NEEDS_CHANGES: &str = "Still needs changes";
+
 /// The name of [`BLOCKERS_DISMISSED`] in JSON.
 pub const BLOCKERS_DISMISSED_NAME: &str = "blockers_dismissed";
 
@@ -230,9 +236,29 @@ pub struct MildFindings {
     pub has_medium: bool,
     /// True when there are new findings of any severity.
     pub has_new: bool,
+    /// True when the last review had findings of severity Medium, so that its head was not ready.
+    pub had_medium: bool,
 }
 
 impl VerdictUpdate {
+    /// Colour, label and explanation, with the findings that do not block.
+    ///
+    /// Without blockers before or now, a head is *still* ready only if the last review called it ready.
+    #[must_use]
+    pub fn said(self, mild: MildFindings) -> (Colour, &'static str, String) {
+        match self {
+            Self::StillReady if mild.had_medium && mild.has_medium => {
+                let remain = Self::BlockersResolved.explained(mild);
+                let said = if mild.has_new { format!("No new blocking issues; {remain}") } else { remain };
+                (Colour::Yellow, STILL_NEEDS_CHANGES, said)
+            }
+            Self::StillReady if mild.had_medium => {
+                (Colour::Green, NOW_READY, Self::BlockersResolved.explained(mild))
+            }
+            _ => (self.colour(), self.label(), self.explained(mild)),
+        }
+    }
+
     /// The explanation behind the label, with the findings that do not block.
     #[must_use]
     pub fn explained(self, mild: MildFindings) -> String {

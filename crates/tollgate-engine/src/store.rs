@@ -57,6 +57,9 @@ pub use retention::Forgotten;
 pub use row::{Counts, Run, State};
 pub use trend::{Figures, MAX_PARTS, Range, RuleFigures, Spread, Trends};
 
+/// The most reviews of one state that are looked at.
+const MAX_AT_HEAD: u32 = 20;
+
 /// The store of a single thread.
 #[derive(Debug)]
 pub struct Store {
@@ -140,6 +143,21 @@ impl Store {
         let values = params![subject.repository, subject.name, subject.scope, head, key];
         let run = self.connection.query_row(&sql, values, row::run).optional();
         run.map_err(|error| self.failed(&error))
+    }
+
+    /// The newest completed runs of a subject with this head and snapshot, the newest first.
+    pub(crate) fn runs_at(&self, subject: &Subject, head: &str, snapshot: &[u8]) -> Result<Vec<Run>, Failure> {
+        let sql = format!(
+            "{} WHERE repository = ?1 AND subject = ?2 AND scope = ?3 AND state = 'completed' \
+             AND head = ?4 AND snapshot_key = ?5 ORDER BY id DESC LIMIT {MAX_AT_HEAD}",
+            row::SELECT
+        );
+        let key = snapshot_key(snapshot);
+        let read = || -> sql::Result<Vec<Run>> {
+            let values = params![subject.repository, subject.name, subject.scope, head, key];
+            self.connection.prepare(&sql)?.query_map(values, row::run)?.collect()
+        };
+        read().map_err(|error| self.failed(&error))
     }
 
     /// A run by its number.

@@ -6,7 +6,7 @@ use crate::comment::section::{Need, Page, Section, is_placeholder, template};
 use crate::comment::tree::{Leaf, LeafKind, Line, Tree};
 use crate::comment::{DETAILS_SUMMARY, Kind, Problem, item};
 use crate::finding::Severity;
-use crate::verdict::{self, VerdictUpdate};
+use crate::verdict::{self, MildFindings, VerdictUpdate};
 
 /// Checks the blank lines that GitHub needs between HTML and Markdown.
 pub(super) fn blank_lines(tree: &Tree<'_>) -> Vec<Problem> {
@@ -254,6 +254,12 @@ impl<'t, 'a> Rules<'t, 'a> {
             let has_blocker = severities("Dismissed Findings").iter().any(|severity| severity.blocks());
             return self.dismissed(section, &line, (has_blocker, expected));
         }
+        if [verdict::NOW_READY, verdict::STILL_NEEDS_CHANGES].contains(&line.label) {
+            let is_medium = |name: &str| severities(name).contains(&Severity::Medium);
+            let had_medium = ["Resolved Findings", "Still Open", "Dismissed Findings"].into_iter().any(is_medium);
+            let has_medium = ["New Findings", "Still Open"].into_iter().any(is_medium);
+            return self.after_medium(section, &line, (had_medium, has_medium, expected));
+        }
         if [verdict::PARTLY_REVIEWED, verdict::GATE_CLOSED].contains(&line.label) {
             return self.reserved(section, &line, expected);
         }
@@ -288,6 +294,24 @@ impl<'t, 'a> Rules<'t, 'a> {
         } else if expected != VerdictUpdate::StillReady {
             let message = format!("the findings listed make this `{}`, not `{}`", expected.label(), line.label);
             self.report("verdict-mismatch", Some(section), line.start, message);
+        }
+    }
+
+    /// Checks the label of a head that had Medium findings and no blockers.
+    fn after_medium(
+        &mut self,
+        section: &'t Section,
+        line: &VerdictLine<'_>,
+        (had_medium, has_medium, expected): (bool, bool, VerdictUpdate),
+    ) {
+        let mild = MildFindings { has_medium, had_medium, ..MildFindings::default() };
+        let (colour, label, _) = expected.said(mild);
+        if label != line.label {
+            let message = format!("the findings listed make this `{label}`, not `{}`", line.label);
+            self.report("verdict-mismatch", Some(section), line.start, message);
+        } else if line.emoji != colour.emoji() {
+            let message = format!("`{label}` is marked with `:{}:`", colour.emoji());
+            self.report("verdict-label", Some(section), line.start, message);
         }
     }
 

@@ -116,18 +116,20 @@ impl Delta {
         verdict::update(new, resolved, self.open_severities(prior, current))
     }
 
-    /// The explanation of the verdict update, in the words of a re-review.
+    /// Label and explanation of the verdict update, in the words of a re-review.
     #[must_use]
-    pub fn explanation(&self, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> String {
+    pub fn said(&self, prior: &[ComparedFinding<'_>], current: &[ComparedFinding<'_>]) -> (&'static str, String) {
         let new = self.new.iter().map(|&index| current[index].severity);
         let all: Vec<Severity> = new.chain(self.open_severities(prior, current)).collect();
         let counted = |severity: &&Severity| !severity.blocks() && **severity != Severity::Praise;
         let is_new = |&index: &usize| current[index].severity != Severity::Praise;
-        self.verdict_update(prior, current).explained(MildFindings {
+        let (_, label, explanation) = self.verdict_update(prior, current).said(MildFindings {
             n_mild: all.iter().filter(counted).count(),
             has_medium: all.contains(&Severity::Medium),
             has_new: self.new.iter().any(is_new),
-        })
+            had_medium: prior.iter().any(|claim| claim.severity == Severity::Medium),
+        });
+        (label, explanation)
     }
 
     fn open_severities<'a>(

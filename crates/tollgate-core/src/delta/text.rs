@@ -43,8 +43,8 @@ pub fn write(delta: &Delta, prior: &[ComparedFinding<'_>], current: &[ComparedFi
     if prior.is_empty() {
         out.push_str("\nThere are no prior findings to compare with.\n");
     } else {
-        let update = delta.verdict_update(prior, current);
-        let _ = writeln!(out, "\n{}: {}", update.label(), delta.explanation(prior, current));
+        let (label, explanation) = delta.said(prior, current);
+        let _ = writeln!(out, "\n{label}: {explanation}");
     }
     out
 }

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::delta::pairing;
-use crate::delta::snapshot::{SeenLine, Snapshot};
+use crate::delta::snapshot::{FileSnapshot, SeenLine, Snapshot};
 use crate::finding::{LineRange, Side};
 use crate::path::FilePath;
 
@@ -18,8 +18,12 @@ pub struct UnseenLines {
     left: HashMap<FilePath, Vec<u32>>,
     /// The lines of the new file beside lines that were taken out.
     gaps: HashMap<FilePath, Vec<u32>>,
+    /// The unseen lines of both sides without those that are only next to a gap.
+    own: [HashMap<FilePath, Vec<u32>>; 2],
     n_added: usize,
     n_removed: usize,
+    n_gone: usize,
+    n_restored: usize,
 }
 
 /// Finds the added and removed lines of the new patch that the old patch did not have.
@@ -27,6 +31,15 @@ pub struct UnseenLines {
 pub fn unseen_lines(old: &Snapshot, new: &Snapshot) -> UnseenLines {
     let mut fresh = UnseenLines::default();
     let pairs = pairing::pair(old, new);
+    let mut n_partners: HashMap<*const FileSnapshot, usize> = HashMap::new();
+    for pair in &pairs {
+        *n_partners.entry(std::ptr::from_ref(pair.old)).or_default() += 1;
+    }
+    let n_partners = |file: &FileSnapshot| n_partners.get(&std::ptr::from_ref(file)).copied().unwrap_or_default();
+    for file in old.files.iter().filter(|file| n_partners(file) == 0) {
+        fresh.n_gone += file.right.iter().filter(|line| line.changed).count();
+        fresh.n_restored += file.left.iter().filter(|line| line.changed).count();
+    }
     let partners: HashMap<usize, _> = pairs.iter().map(|pair| (pair.new_index, pair)).collect();
     for (index, file) in new.files.iter().enumerate() {
         let (right, left) = match partners.get(&index) {
@@ -35,8 +48,16 @@ pub fn unseen_lines(old: &Snapshot, new: &Snapshot) -> UnseenLines {
             }
             None => (unseen(&[], &file.right, &[]), unseen(&[], &file.left, &[])),
         };
-        fresh.n_added += right.n_new;
-        fresh.n_removed += left.n_new;
+        fresh.n_added += right.own.len();
+        // A file that was renamed since is deleted and added for the base, and nothing of it was removed.
+        let is_renamed = file.new_path.is_none() && partners.get(&index).is_some_and(|pair| n_partners(pair.old) > 1);
+        if !is_renamed {
+            fresh.n_removed += left.own.len();
+            fresh.n_gone += right.n_gone;
+            fresh.n_restored += left.n_gone;
+        }
+        add(&mut fresh.own[0], file.new_path.as_ref(), right.own);
+        add(&mut fresh.own[1], file.old_path.as_ref(), left.own);
         add(&mut fresh.right, file.new_path.as_ref(), right.numbers);
         add(&mut fresh.gaps, file.new_path.as_ref(), right.gaps);
         add(&mut fresh.left, file.old_path.as_ref(), left.numbers);
@@ -49,6 +70,16 @@ impl UnseenLines {
     #[must_use]
     pub fn contains(&self, file: &FilePath, line_number: u32, side: Side) -> bool {
         self.touches(file, LineRange::line(line_number), side)
+    }
+
+    /// True when this line itself is unseen, not only next to lines that were taken out.
+    #[must_use]
+    pub fn is_new(&self, file: &FilePath, line_number: u32, side: Side) -> bool {
+        let files = match side {
+            Side::Right => &self.own[0],
+            Side::Left => &self.own[1],
+        };
+        files.get(file).is_some_and(|own| has_one(own, LineRange::line(line_number)))
     }
 
     /// True when one of these lines is unseen.
@@ -84,6 +115,13 @@ impl UnseenLines {
         self.n_added
     }
 
+    /// How many lines were added and removed since the last review, as a diff of both states counts them. A line that the
+    /// change had added and that is gone is removed; one that it had removed and that is back is added.
+    #[must_use]
+    pub fn since_last(&self) -> (usize, usize) {
+        (self.n_added + self.n_restored, self.n_removed + self.n_gone)
+    }
+
     /// The number of unseen added or removed lines.
     #[must_use]
     pub fn n_lines(&self) -> usize {
@@ -97,8 +135,10 @@ struct UnseenInFile {
     numbers: Vec<u32>,
     /// The lines next to a gap, also those that the change does not add.
     gaps: Vec<u32>,
-    /// Their number without lines next to a gap.
-    n_new: usize,
+    /// Their numbers without lines that are only next to a gap.
+    own: Vec<u32>,
+    /// The number of lines that vanished.
+    n_gone: usize,
 }
 
 /// True when one of the sorted line numbers is in a range.
@@ -117,16 +157,17 @@ fn add(files: &mut HashMap<FilePath, Vec<u32>>, path: Option<&FilePath>, lines: 
 
 fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> UnseenInFile {
     let (mut unseen, mut gaps) = (Vec::new(), Vec::new());
-    let mut n_new = 0;
+    let (mut own, mut n_gone) = (Vec::new(), 0);
     let (mut from, mut to) = (0, 0);
     for (i, j) in pairs.iter().copied().chain([(old.len(), new.len())]) {
         let gap = &new[to..j];
-        n_new += gap.iter().filter(|line| line.changed).count();
-        unseen.extend(gap.iter().filter(|line| line.changed).map(|line| line.number));
+        own.extend(gap.iter().filter(|line| line.changed).map(|line| line.number));
         // Lines that are context now were merged into the base, so nothing was removed.
         let here: HashSet<u128> = gap.iter().map(|line| line.hash).collect();
         let vanished = |line: &SeenLine| line.changed && !here.contains(&line.hash);
-        if old[from..i].iter().any(vanished) {
+        let n_vanished = old[from..i].iter().filter(|line| vanished(line)).count();
+        n_gone += n_vanished;
+        if n_vanished > 0 {
             let before = to.checked_sub(1).and_then(|index| new.get(index));
             let beside = || [before, new.get(j)].into_iter().flatten();
             gaps.extend(beside().map(|line| line.number));
@@ -135,7 +176,8 @@ fn unseen(old: &[SeenLine], new: &[SeenLine], pairs: &[(usize, usize)]) -> Unsee
         }
         (from, to) = (i + 1, j + 1);
     }
+    unseen.extend(&own);
     unseen.sort_unstable();
     unseen.dedup();
-    UnseenInFile { numbers: unseen, gaps, n_new }
+    UnseenInFile { numbers: unseen, gaps, own, n_gone }
 }

@@ -78,6 +78,10 @@ impl LabelCounts {
         self.0.iter().sum()
     }
 
+    fn has_medium(self) -> bool {
+        self.0[Label::Medium as usize] > 0
+    }
+
     fn of_json(value: &Value) -> Self {
         let count = |index: usize| value[index].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
         Self(std::array::from_fn(count))
@@ -101,6 +105,8 @@ pub struct BlockerDelta {
     pub n_open: usize,
     /// True when there are new findings of any severity.
     pub has_new: bool,
+    /// True when the last review had findings of severity Medium.
+    pub had_medium: bool,
 }
 
 impl BlockerDelta {
@@ -111,21 +117,23 @@ impl BlockerDelta {
         resolved: impl IntoIterator<Item = Severity>,
         still_open: impl IntoIterator<Item = Severity>,
     ) -> Self {
-        let blocking = |counts: LabelCounts| counts.blocking();
-        let new = LabelCounts::of(new);
+        let (new, resolved) = (LabelCounts::of(new), LabelCounts::of(resolved));
+        let still_open = LabelCounts::of(still_open);
         Self {
             n_new: new.blocking(),
-            n_resolved: blocking(LabelCounts::of(resolved)),
+            n_resolved: resolved.blocking(),
             n_dismissed: 0,
-            n_open: blocking(LabelCounts::of(still_open)),
+            n_open: still_open.blocking(),
             has_new: new.total() > 0,
+            had_medium: resolved.has_medium() || still_open.has_medium(),
         }
     }
 
     /// The delta with these findings of the last review suppressed now.
     #[must_use]
     pub fn dismissing(self, dismissed: impl IntoIterator<Item = Severity>) -> Self {
-        Self { n_dismissed: LabelCounts::of(dismissed).blocking(), ..self }
+        let dismissed = LabelCounts::of(dismissed);
+        Self { n_dismissed: dismissed.blocking(), had_medium: self.had_medium || dismissed.has_medium(), ..self }
     }
 
     /// The name of the verdict update in JSON.
@@ -303,10 +311,6 @@ impl Facts {
         self.counts.total() - self.counts.blocking()
     }
 
-    fn has_medium(&self) -> bool {
-        self.counts.0[Label::Medium as usize] > 0
-    }
-
     fn first_review(&self) -> (Colour, &'static str, String) {
         let verdict = match self.counts.labelled().into_iter().find(|(_, n)| *n > 0) {
             Some((Label::Critical, _)) => CommentVerdict::Block,
@@ -375,13 +379,18 @@ impl Facts {
                 (Colour::Green, BLOCKERS_DISMISSED, said)
             }
             (VerdictUpdate::BlockersResolved | VerdictUpdate::StillReady, None) => {
-                (update.colour(), update.label(), update.explained(self.mild_findings(delta)))
+                update.said(self.mild_findings(delta))
             }
         }
     }
 
     fn mild_findings(&self, delta: BlockerDelta) -> MildFindings {
-        MildFindings { n_mild: self.n_mild(), has_medium: self.has_medium(), has_new: delta.has_new }
+        MildFindings {
+            n_mild: self.n_mild(),
+            has_medium: self.counts.has_medium(),
+            has_new: delta.has_new,
+            had_medium: delta.had_medium,
+        }
     }
 }
 

@@ -100,8 +100,10 @@ pub struct Since<'a> {
     pub dismissed: &'a [WithheldFinding],
     /// The indices of findings that are still open.
     pub still_open: &'a [usize],
-    /// The lines of the change that are new since the last review.
-    pub n_fresh: usize,
+    /// The lines that were added since the last review.
+    pub n_added: usize,
+    /// The lines that were removed since the last review.
+    pub n_removed: usize,
     /// The findings held back because earlier reviews passed their lines.
     pub held_back: usize,
     /// True when the last review had findings, so that there is something to compare with.
@@ -184,12 +186,14 @@ fn figures(comment: &Comment<'_>) -> String {
         return "The change is empty: nothing differs from its base.".to_owned();
     }
     let Some(since) = &comment.since else { return size(comment) };
-    let fresh = match since.n_fresh {
-        // The change may have become smaller.
-        0 => return format!("No line of the change is new since {}.", since.head.short()),
-        n_fresh => plural(n_fresh as u64, "line"),
+    let lines = |n_lines: usize| plural(n_lines as u64, "line");
+    let fresh = match (since.n_added, since.n_removed) {
+        (0, 0) => "No line of the change is new".to_owned(),
+        (n_added, 0) => format!("{} added", lines(n_added)),
+        (0, n_removed) => format!("{} removed", lines(n_removed)),
+        (n_added, n_removed) => format!("{} added and {n_removed} removed", lines(n_added)),
     };
-    format!("{fresh} new or removed since {}.", since.head.short())
+    format!("{fresh} since {}.", since.head.short())
 }
 
 fn size(comment: &Comment<'_>) -> String {

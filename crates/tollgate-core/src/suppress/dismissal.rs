@@ -73,13 +73,27 @@ fn answered(claim: ComparedFinding<'_>) -> ComparedFinding<'_> {
     ComparedFinding { is_answered: true, ..claim }
 }
 
-/// The reason of a dismissal, trimmed. Blanks, punctuation and invisible characters are no reason.
+/// The fewest words of a reason.
+const MIN_WORDS: usize = 2;
+/// The fewest letters and digits of a word.
+const MIN_LETTERS_OF_WORD: usize = 2;
+/// The fewest letters and digits of a reason in one word.
+const MIN_LETTERS: usize = 8;
+/// The first character of the scripts that write a word in few characters and without spaces.
+const FIRST_IDEOGRAPH: char = '\u{2e80}';
+
+/// The reason of a dismissal, trimmed: two words, or one long one. Blanks, punctuation, invisible characters and single
+/// letters are no reason.
 pub fn reason(text: &str) -> Result<&str, String> {
     let text = text.trim();
-    if text.chars().any(|character| character.is_alphanumeric() && !is_hidden(character)) {
+    let weight = |character: char| if character >= FIRST_IDEOGRAPH { 4 } else { 1 };
+    let is_letter = |character: char| character.is_alphanumeric() && !is_hidden(character);
+    let words = text.split(|character| !is_letter(character)).map(|word| word.chars().map(weight).sum::<usize>());
+    let words: Vec<usize> = words.filter(|letters| *letters >= MIN_LETTERS_OF_WORD).collect();
+    if words.len() >= MIN_WORDS || words.iter().any(|letters| *letters >= MIN_LETTERS) {
         Ok(text)
     } else {
-        Err("a dismissal needs a reason in words".to_owned())
+        Err("a dismissal needs a reason in words: two words, or one of eight letters".to_owned())
     }
 }
 
@@ -314,7 +328,7 @@ mod tests {
     #[track_caller]
     fn check_dismissal(title: &str, evidence: &str, n_kept: usize, notes: &[&str]) {
         let dismissal =
-            Dismissal::parse("a.js", title, evidence.to_owned(), "ours".to_owned(), "your own dismissal").unwrap();
+            Dismissal::parse("a.js", title, evidence.to_owned(), "it is ours".to_owned(), "your own dismissal").unwrap();
         let suppressed = dismiss(vec![finding(Severity::Critical, 2)], &[dismissal]);
         assert_eq!(suppressed.kept.len(), n_kept);
         assert_eq!(suppressed.notes, notes);
@@ -335,7 +349,7 @@ mod tests {
     fn a_dismissal_covers_its_occurrence_in_any_words_and_no_later_copy() {
         let dismissed = finding(Severity::High, 2);
         let dismissal =
-            Dismissal::parse("a.js", "eval of input", "eval(x)".to_owned(), "ours".to_owned(), "x").unwrap();
+            Dismissal::parse("a.js", "eval of input", "eval(x)".to_owned(), "it is ours".to_owned(), "x").unwrap();
         let dismissal = dismissal.of(vec![Occurrence(dismissed.clone())]);
         let reworded = Finding { summary: Summary::parse("Input is run as code").unwrap(), ..dismissed.clone() };
         let kept = |finding: Finding| dismiss(vec![finding], std::slice::from_ref(&dismissal)).kept.len();
@@ -350,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_dismissal_covers_no_other_defect_of_the_same_code() {
-        let dismissal = Dismissal::of_finding(&finding(Severity::High, 2), "ours").unwrap();
+        let dismissal = Dismissal::of_finding(&finding(Severity::High, 2), "it is ours").unwrap();
         let dismissal = dismissal.of(vec![Occurrence(finding(Severity::High, 2))]);
         let kept = |finding: Finding| dismiss(vec![finding], std::slice::from_ref(&dismissal)).kept.len();
         let other = |severity| of_model(severity, "No permission is checked", "Anyone may call this handler.");
@@ -359,7 +373,7 @@ mod tests {
             |severity| of_model(severity, "Eval of the input", "The input is passed to eval, so it runs as code.");
         assert_eq!((kept(same(Severity::High)), kept(same(Severity::Critical))), (0, 1));
         // Beside the dismissed finding of the rule they are told apart as well, also when no review was stored.
-        let dismissal = Dismissal::of_finding(&finding(Severity::High, 2), "ours").unwrap();
+        let dismissal = Dismissal::of_finding(&finding(Severity::High, 2), "it is ours").unwrap();
         let all = vec![finding(Severity::High, 2), same(Severity::High), other(Severity::High)];
         let suppressed = dismiss(all, &[dismissal]);
         assert_eq!(
@@ -372,7 +386,7 @@ mod tests {
     #[test]
     fn a_dismissal_covers_its_function_and_not_its_severity_upwards() {
         let one = in_function("admin", finding(Severity::High, 2));
-        let dismissal = Dismissal::of_finding(&one, "ours").unwrap();
+        let dismissal = Dismissal::of_finding(&one, "it is ours").unwrap();
         let kept = |finding: Finding| dismiss(vec![finding], std::slice::from_ref(&dismissal)).kept.len();
         assert_eq!(kept(in_function("admin", finding(Severity::High, 90))), 0);
         assert_eq!(kept(in_function("login", finding(Severity::High, 2))), 1);
@@ -385,7 +399,7 @@ mod tests {
         let first = finding(Severity::High, 2);
         let mut again = Finding { summary: Summary::parse("Input is run as code").unwrap(), ..first.clone() };
         FindingKey::of(&first).keep(&mut again);
-        let made = |finding: &Finding| Dismissal::of_finding(finding, "ours").unwrap();
+        let made = |finding: &Finding| Dismissal::of_finding(finding, "it is ours").unwrap();
         assert!(made(&first).is_of(&first) && made(&first).is_of(&again) && made(&again).is_of(&again));
         assert!(!made(&again).is_of(&first));
         assert!(!made(&first).is_of(&Finding { evidence: "eval(y)".to_owned(), ..again }));
@@ -397,14 +411,16 @@ mod tests {
     #[test]
     fn a_dismissal_needs_a_reason_and_a_finding() {
         let parse = |file, title, reason: &str| Dismissal::parse(file, title, String::new(), reason.to_owned(), "x");
-        for no_reason in ["", " \n", "...", "-", "!?", "\u{200b}\u{2060}", "\u{3164}\u{ffa0}", "👍"] {
+        let short = ["x", "ok", "x y", "a, b", "ours", "#12", "1 2 3"];
+        let empty = ["", " \n", "...", "-", "!?", "\u{200b}\u{2060}", "\u{3164}\u{ffa0}", "👍"];
+        for no_reason in empty.into_iter().chain(short) {
             let refused = parse("a.js", "t", no_reason).unwrap_err();
-            assert_eq!(refused, "a dismissal needs a reason in words", "{no_reason:?}");
+            assert!(refused.starts_with("a dismissal needs a reason in words"), "{no_reason:?}");
         }
-        for reason in ["ours", " #12 ", "これは固定値", "не используется"] {
+        for reason in ["it's ours", " see #12 ", "これは固定値", "не используется", "intentional"] {
             assert_eq!(parse("a.js", "t", reason).unwrap().reason, reason.trim());
         }
-        assert!(parse("../a.js", "t", "ours").unwrap_err().contains("is not a path"));
-        assert!(parse("a.js", "", "ours").unwrap_err().contains("is not a title"));
+        assert!(parse("../a.js", "t", "it is ours").unwrap_err().contains("is not a path"));
+        assert!(parse("a.js", "", "it is ours").unwrap_err().contains("is not a title"));
     }
 }

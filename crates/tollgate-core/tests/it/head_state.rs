@@ -47,7 +47,8 @@ impl Case {
             resolved: &delta.resolved,
             dismissed: &delta.dismissed,
             still_open: &delta.still_open,
-            n_fresh: 4,
+            n_added: 3,
+            n_removed: 1,
             held_back: 0,
             had_findings: true,
         })

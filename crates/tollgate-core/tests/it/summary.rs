@@ -265,7 +265,8 @@ fn a_re_review_separates_new_resolved_and_still_open() {
         new: &[0],
         resolved: &resolved,
         still_open: &[1, 2],
-        n_fresh: 4,
+        n_added: 3,
+        n_removed: 1,
         held_back: 1,
         dismissed: &[],
         had_findings: true,
@@ -278,7 +279,7 @@ fn a_re_review_separates_new_resolved_and_still_open() {
     ## Re-review -- Changes since abc1234
 
     ## What Changed
-    4 lines new or removed since abc1234.
+    3 lines added and 1 removed since abc1234.
 
     ## New Findings
     :new: [MEDIUM] src/retry.ts (42): The delay grows without end (F001)
@@ -373,7 +374,8 @@ fn a_re_review_without_any_delta_is_silent() {
         new: &[],
         resolved: &[],
         still_open: &[],
-        n_fresh: 4,
+        n_added: 3,
+        n_removed: 1,
         held_back: 3,
         dismissed: &[],
         had_findings: true,
@@ -391,7 +393,8 @@ fn all_resolved_and_nothing_new_is_posted() {
         new: &[],
         resolved: &resolved,
         still_open: &[],
-        n_fresh: 4,
+        n_added: 3,
+        n_removed: 1,
         held_back: 0,
         dismissed: &[],
         had_findings: true,
@@ -466,7 +469,8 @@ fn check_update(new: &[Severity], resolved: &[Severity], still_open: &[Severity]
         new,
         resolved: &resolved,
         still_open,
-        n_fresh: 4,
+        n_added: 3,
+        n_removed: 1,
         held_back: 0,
         dismissed: &[],
         had_findings: true,
@@ -493,7 +497,22 @@ fn the_verdict_update_reports_the_blockers() {
         true,
         ":yellow_circle: **Blockers remain** -- 1 blocking issue(s) still open",
     );
-    check_update(&[], &[Medium], &[Low], true, ":large_blue_circle: **Still ready** -- No new issues");
+    check_update(&[], &[Medium], &[Low], true, ":green_circle: **Now ready** -- Ready to merge");
+    check_update(&[], &[Low], &[Low], true, ":large_blue_circle: **Still ready** -- No new issues");
+    check_update(
+        &[],
+        &[],
+        &[Medium],
+        true,
+        ":yellow_circle: **Still needs changes** -- 1 non-blocking finding(s) remain",
+    );
+    check_update(
+        &[Low],
+        &[Medium],
+        &[Medium],
+        true,
+        ":yellow_circle: **Still needs changes** -- No new blocking issues; 2 non-blocking finding(s) remain",
+    );
     check_update(
         &[Medium],
         &[],
@@ -589,7 +608,8 @@ fn still_open_is_not_repeated_although_an_equal_finding_is_new_or_resolved() {
         new: &[1],
         resolved: &resolved,
         still_open: &[0],
-        n_fresh: 4,
+        n_added: 3,
+        n_removed: 1,
         held_back: 0,
         dismissed: &[],
         had_findings: true,
@@ -651,7 +671,8 @@ fn blockers_are_listed_for_any_number_of_findings() {
         new: &new,
         resolved: &resolved,
         still_open: &still_open,
-        n_fresh: 4,
+        n_added: 3,
+        n_removed: 1,
         held_back: 0,
         dismissed: &[],
         had_findings: true,

@@ -183,19 +183,46 @@ pub(super) fn resolve_policy(intent: &Intent, settings: &Settings) -> Policy {
     policy
 }
 
+/// The most proposed dismissals that a note names.
+const MAX_PROPOSED: usize = 5;
+
+/// The dismissals of the team: the file of the base, as for the other settings. Entries that a local branch adds to it are
+/// proposals, which a note lists; they count when the user trusts the branch.
+fn read_shared(
+    request: &ReviewRequest<'_>,
+    change: &Change,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Dismissal>, Failure> {
+    let here = match request.context {
+        ReviewContext::Local => request.forge.root().map_or(Ok(Vec::new()), dismissals::read)?,
+        ReviewContext::Gate | ReviewContext::Pull { .. } => Vec::new(),
+    };
+    if request.trusts_branch || !request.forge.has_base(change) {
+        return Ok(here);
+    }
+    let texts = request.forge.before(change, &[dismissals::FILE_NAME], &[], dismissals::MAX_BYTES)?;
+    let at_base = texts.first().map_or(Ok(Vec::new()), |(_, text)| dismissals::parse(text))?;
+    let proposed: Vec<&Dismissal> = here.iter().filter(|entry| !at_base.contains(entry)).collect();
+    for entry in proposed.iter().take(MAX_PROPOSED) {
+        let (title, file, reason) = (entry.title().as_str(), &entry.file, &entry.reason);
+        notes.push(format!(
+            "the branch proposes in `{}` to dismiss `{title}` in {file}: {reason}; this counts once the base has it",
+            dismissals::FILE_NAME
+        ));
+    }
+    if let Some(n_more) = proposed.len().checked_sub(MAX_PROPOSED).filter(|n_more| *n_more > 0) {
+        notes.push(format!("the branch proposes {n_more} more dismissals in `{}`", dismissals::FILE_NAME));
+    }
+    Ok(at_base)
+}
+
 /// The dismissals of the team and of the user. The team's file is part of the configuration.
 fn read_dismissals(
     request: &ReviewRequest<'_>,
     change: &Change,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Dismissal>, Failure> {
-    let mut all = match request.context {
-        ReviewContext::Local => request.forge.root().map_or(Ok(Vec::new()), dismissals::read)?,
-        ReviewContext::Gate | ReviewContext::Pull { .. } => {
-            let texts = request.forge.before(change, &[dismissals::FILE_NAME], &[], dismissals::MAX_BYTES)?;
-            texts.first().map_or(Ok(Vec::new()), |(_, text)| dismissals::parse(text))?
-        }
-    };
+    let mut all = read_shared(request, change, notes)?;
     if let (Memory::Open(store), Some(subject)) = (&request.runtime.memory, &request.subject) {
         // A gate names a repository by its folder, a local review by the URL of its origin, if there is one.
         let is_gate = request.context.is_gate();

@@ -51,6 +51,8 @@ pub(super) struct PriorReview {
     then: Snapshot,
     /// The files that it did not review completely, by their paths then.
     unfinished: HashSet<FilePath>,
+    /// Its findings that an earlier review of the very state of now resolved, by their indices.
+    resolved_now: HashSet<usize>,
 }
 
 /// The prior review, with its lines mapped onto the change as it is now.
@@ -63,6 +65,8 @@ pub(super) struct MappedPrior {
     fresh: UnseenLines,
     /// The files that it did not review completely.
     unfinished: HashSet<FilePath>,
+    /// Its findings that an earlier review of this very state resolved, by their indices.
+    resolved_now: HashSet<usize>,
 }
 
 /// The delta between a review and the prior one.
@@ -86,6 +90,10 @@ pub struct SinceLast {
     pub dismissed: Vec<WithheldFinding>,
     /// How many lines of the change the prior review had not seen.
     pub n_fresh: usize,
+    /// How many lines were added since.
+    pub n_added: usize,
+    /// How many lines were removed since.
+    pub n_removed: usize,
 }
 
 impl SinceLast {
@@ -112,6 +120,8 @@ impl SinceLast {
             "withheld": self.n_withheld,
             "held_back": self.n_held_back,
             "fresh": self.n_fresh,
+            "added": self.n_added,
+            "removed": self.n_removed,
             "verdict_update": delta.name(),
         })
     }
@@ -124,7 +134,8 @@ impl SinceLast {
             resolved: &self.resolved,
             dismissed: &self.dismissed,
             still_open: &self.still_open,
-            n_fresh: self.n_fresh,
+            n_added: self.n_added,
+            n_removed: self.n_removed,
             held_back: self.n_held_back,
             had_findings: self.had_findings(),
         }
@@ -172,8 +183,16 @@ impl PriorReview {
         change: &Change,
         now: &Snapshot,
     ) -> Result<Option<Self>, Failure> {
-        let run = store.last_before(subject, change.head.as_str(), &now.to_bytes())?;
-        Ok(run.and_then(Self::of_run))
+        let (head, now) = (change.head.as_str(), now.to_bytes());
+        let Some(mut prior) = store.last_before(subject, head, &now)?.and_then(Self::of_run) else { return Ok(None) };
+        if prior.review.findings.is_empty() {
+            return Ok(Some(prior));
+        }
+        let runs = store.runs_at(subject, head, &now)?;
+        let reviews: Vec<&Review> = runs.iter().filter_map(|run| run.review.as_deref()).collect();
+        let findings = prior.review.findings.iter().enumerate();
+        prior.resolved_now = findings.filter(|(_, it)| is_resolved_in(it, &reviews)).map(|(index, _)| index).collect();
+        Ok(Some(prior))
     }
 
     /// Loads the prior review, of any state of the change.
@@ -190,7 +209,7 @@ impl PriorReview {
         let is_settled = review.unsettled_because().is_empty();
         let open = hunks.filter(|hunk| !is_settled || matches!(hunk.status, HunkStatus::NotReviewed(_)));
         let unfinished = open.map(|hunk| hunk.file.clone()).collect();
-        Some(Self { run: run.id, review, then, unfinished })
+        Some(Self { run: run.id, review, then, unfinished, resolved_now: HashSet::new() })
     }
 
     /// The base that it compared with.
@@ -248,11 +267,27 @@ impl PriorReview {
 
     /// Maps its lines onto the change as it is now.
     pub(super) fn mapped_onto(self, now: &Snapshot) -> MappedPrior {
-        let Self { run, review, then, unfinished } = self;
+        let Self { run, review, then, unfinished, resolved_now } = self;
         let map = LineMap::between(&then, now);
         let unfinished = unfinished.iter().filter_map(|file| map.path(file, Side::Right)).cloned().collect();
-        MappedPrior { run, fresh: unseen::unseen_lines(&then, now), review, map, unfinished }
+        MappedPrior { run, fresh: unseen::unseen_lines(&then, now), review, map, unfinished, resolved_now }
     }
+}
+
+/// True when the newest of these reviews of one state that knows a finding lists it as resolved.
+fn is_resolved_in(finding: &Finding, reviews: &[&Review]) -> bool {
+    let is_it = |other: &Finding| {
+        FindingKey::of(other).fingerprint() == FindingKey::of(finding).fingerprint()
+            && other.evidence == finding.evidence
+    };
+    let known = reviews.iter().find_map(|review| {
+        let is_open = review.findings.iter().any(is_it);
+        let since = SinceLast::stored(review);
+        let is_same = |then: &Finding| is_it(then) && then.location == finding.location;
+        let is_resolved = since.is_some_and(|since| since.resolved.iter().any(is_same));
+        (is_open || is_resolved).then_some(!is_open)
+    });
+    known.unwrap_or(false)
 }
 
 /// True when this model or agent was asked in a review.
@@ -278,6 +313,11 @@ impl MappedPrior {
     /// True when the prior review has not seen one of these lines, or did not review the file completely.
     pub(super) fn is_fresh(&self, file: &FilePath, lines: LineRange, side: Side) -> bool {
         self.fresh.touches(file, lines, side) || self.unfinished.contains(file)
+    }
+
+    /// True when this line itself changed since the prior review.
+    pub(super) fn is_new_line(&self, file: &FilePath, line_number: u32, side: Side) -> bool {
+        self.fresh.is_new(file, line_number, side)
     }
 
     /// True when this model or agent was asked.
@@ -421,6 +461,7 @@ impl MappedPrior {
         let still_open: HashSet<usize> = pairs.iter().map(|(_, current)| *current).collect();
         let (still_open, new): (Vec<usize>, Vec<usize>) = (0..kept.len()).partition(|index| still_open.contains(index));
         let resolved = prior.iter().enumerate().filter(|(index, _)| !joined.contains(index));
+        let (n_added, n_removed) = self.fresh.since_last();
         SinceLast {
             run: self.run,
             head: self.head().clone(),
@@ -431,6 +472,8 @@ impl MappedPrior {
             still_open,
             n_held_back,
             n_fresh: self.fresh.n_lines(),
+            n_added,
+            n_removed,
         }
     }
 

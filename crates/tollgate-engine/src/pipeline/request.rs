@@ -38,6 +38,8 @@ pub struct ReviewRequest<'a> {
     pub subject: Option<Subject>,
     /// The trust context of the review.
     pub context: ReviewContext,
+    /// True when the dismissals that a local branch adds to the team's file count.
+    pub trusts_branch: bool,
     /// How models and agents are asked.
     pub models: ModelOptions<'a>,
     /// The services of the process that runs the review.
@@ -185,6 +187,7 @@ impl<'a> ReviewRequest<'a> {
             since_last: false,
             subject: None,
             context: ReviewContext::Local,
+            trusts_branch: false,
             models,
             runtime,
         }

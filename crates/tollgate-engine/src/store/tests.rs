@@ -205,12 +205,12 @@ fn a_dismissal_on_one_branch_does_not_hold_on_another() {
     let folder = Folder::new();
     let mut store = folder.store();
     let (one, two) = (finding(0, "one", Severity::High), finding(1, "two", Severity::High));
-    store.dismiss(&dismissal(&one, "work", person("Ada"), "ours"), 1).unwrap();
+    store.dismiss(&dismissal(&one, "work", person("Ada"), "it is ours"), 1).unwrap();
     let everywhere = NewDismissal { everywhere: true, ..dismissal(&two, "work", person("Grace"), "a fixture") };
     store.dismiss(&everywhere, 2).unwrap();
     assert_eq!(
         held(&store, "work"),
-        ["a dismissal by Ada: ours", "a dismissal by Grace for the whole repository: a fixture"]
+        ["a dismissal by Ada: it is ours", "a dismissal by Grace for the whole repository: a fixture"]
     );
     assert_eq!(held(&store, "other"), ["a dismissal by Grace for the whole repository: a fixture"]);
     // Two occurrences that share file and title are dismissed one by one.

@@ -180,7 +180,10 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
             let reason = suppress::reason(&reason).map_err(|_| failure::no_reason())?;
             match board::party(context)? {
                 Party::Agent(agent) if shared => Err(failure::not_for_agents("share a dismissal", &agent)),
-                Party::Person(_) if shared => share(&forge, finding, reason),
+                party @ Party::Person(_) if shared => {
+                    share(&forge, finding, reason)?;
+                    dismiss(&mut store, &run, finding, reason, (party, true))
+                }
                 party => dismiss(&mut store, &run, finding, reason, (party, everywhere)),
             }
         }
@@ -475,7 +478,8 @@ fn undismiss(context: &CliContext, store: &mut Store, repository: &str, named: &
     if was_dismissed || was_proposed { Ok(Exit::Success) } else { Err(failure::not_dismissed(named)) }
 }
 
-fn share(forge: &Local, finding: &Finding, reason: &str) -> Result<Exit, Failure> {
+/// Writes a dismissal to the team's file. Reviews follow it once the base has it; until then the person's own one counts.
+fn share(forge: &Local, finding: &Finding, reason: &str) -> Result<(), Failure> {
     let root = forge.root().ok_or_else(|| tollgate_engine::failure::no_working_tree("`--shared`"))?;
     let text = dismissals::with(root, finding, reason)?;
     let path = root.join(dismissals::FILE_NAME);
@@ -484,8 +488,11 @@ fn share(forge: &Local, finding: &Finding, reason: &str) -> Result<Exit, Failure
             .map_err(|error| failure::cannot_write(&folder.display().to_string(), &error))?;
     }
     output::write_file(&path, &text)?;
-    output::say(&format!("added to {}; commit it to share it with your team", dismissals::FILE_NAME));
-    Ok(Exit::Success)
+    output::say(&format!(
+        "added to {}; commit it to share it with your team, for whom it counts once it is merged",
+        dismissals::FILE_NAME
+    ));
+    Ok(())
 }
 
 fn dismissed(store: &Store, here: &Result<Local, Failure>) -> Result<Exit, Failure> {

@@ -215,6 +215,7 @@ pub(crate) fn run(context: &CliContext, args: Args) -> Result<Exit, Failure> {
     let request = ReviewRequest {
         title: args.title.as_deref(),
         body: body.as_deref(),
+        trusts_branch: args.source.trust_branch_config,
         ..ReviewRequest::for_branch(&settings, forge, models, runtime)
     };
     let mut made = review(context, &args, request)?;

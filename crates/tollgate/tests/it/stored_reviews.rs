@@ -34,7 +34,7 @@ fn a_re_review_says_how_much_is_new() {
     scratch.tollgate(&["review"]).expect(1);
     scratch.write("b.js", "const a = 1;\nconst b = 2;\n").commit("another");
     let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
-    assert!(comment.contains("\n2 lines new or removed since "), "{comment}");
+    assert!(comment.contains("\n2 lines added since "), "{comment}");
     assert!(comment.contains("## What Changed\nAnother.\n"), "{comment}");
     scratch.git(&["commit", "-q", "--amend", "-m", "other words"]);
     let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
@@ -454,7 +454,7 @@ fn an_agent_at_the_command_line_only_proposes_a_dismissal() {
         scratch.tollgate(&["review"]).expect(1);
     }
     for args in [
-        &["history", "dismiss", "F001", "--reason", "x y", "--shared"][..],
+        &["history", "dismiss", "F001", "--reason", "it is ours", "--shared"][..],
         &["history", "confirm", "fp-0000000000000000"],
     ] {
         let ran = scratch.tollgate_with(args, b"", &[("TOLLGATE_AGENT", "1")]);

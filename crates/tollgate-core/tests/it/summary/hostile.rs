@@ -78,7 +78,7 @@ proptest! {
         }
         let head = review.base.clone();
         let since =
-            Since { head: &head, new: &new, resolved: &resolved, still_open: &still_open, n_fresh: 4, held_back: 1, dismissed: &[], had_findings: true };
+            Since { head: &head, new: &new, resolved: &resolved, still_open: &still_open, n_added: 3, n_removed: 1, held_back: 1, dismissed: &[], had_findings: true };
         let comment = Comment {
             since: Some(since), details: &details, what: what.as_deref(), commented: cap, ..of_review(&review)
         };

@@ -8,6 +8,7 @@ use std::path::Path;
 use tollgate_core::change::Change;
 use tollgate_core::sha::Sha;
 
+use super::base::is_empty_tree;
 use super::{Local, Range, Trigger};
 use crate::failure::Failure;
 use crate::forge::git::Blob;
@@ -62,6 +63,12 @@ impl Local {
             }
             (Trigger::Patch { .. }, _) => Ok(Vec::new()),
         }
+    }
+
+    /// True when the change has a base whose files can be read: not a patch, and not the first commit.
+    pub(crate) fn has_base(&self, change: &Change) -> bool {
+        let base = self.settings_commit.as_ref().unwrap_or(&change.base);
+        !matches!(self.trigger, Trigger::Patch { .. }) && !base.is_null() && !is_empty_tree(base)
     }
 
     /// Reads all files below a directory as they were before the change.

@@ -49,7 +49,7 @@ impl PlanInputs<'_> {
         let applies = |index: usize, path: &RepoPath| {
             shared.applies.get(index).is_some_and(|it| it.is_about(FilePath::of_repo_path(path).as_str()))
         };
-        let is_fresh = |file: usize, line: &Line<'_>| self.is_fresh(file, line);
+        let is_marked = |file: usize, line: &Line<'_>| self.is_new_line(file, line);
         let setting = prompt::PromptSettings {
             system: shared.prompts.system.as_deref(),
             template: shared.prompts.template.as_deref(),
@@ -66,7 +66,7 @@ impl PlanInputs<'_> {
             instructions: &shared.instructions,
             applies: &applies,
             prior: &shared.prior,
-            fresh: self.inputs.prior.map(|_| &is_fresh as render::IsFresh<'_>),
+            fresh: self.inputs.prior.map(|_| &is_marked as render::IsFresh<'_>),
             skipped: &shared.skipped,
             boundary: &shared.boundary,
             schema: &shared.schema,
@@ -110,15 +110,25 @@ impl PlanInputs<'_> {
         !last.asked(reviewer) || self.is_fresh(file, line)
     }
 
-    /// True when a line changed since the last review.
+    /// True when the last review did not see a line, or did not see what stood beside it.
     fn is_fresh(&self, file: usize, line: &Line<'_>) -> bool {
-        let (Some(last), Some(file)) = (self.inputs.prior, self.files.get(file)) else { return true };
+        let Some(last) = self.inputs.prior else { return true };
+        self.place(file, line).is_some_and(|(file, number, side)| last.is_fresh(&file, LineRange::line(number), side))
+    }
+
+    /// True when a line itself changed since the last review.
+    fn is_new_line(&self, file: usize, line: &Line<'_>) -> bool {
+        let Some(last) = self.inputs.prior else { return true };
+        self.place(file, line).is_some_and(|(file, number, side)| last.is_new_line(&file, number, side))
+    }
+
+    fn place(&self, file: usize, line: &Line<'_>) -> Option<(FilePath, u32, Side)> {
+        let file = self.files.get(file)?;
         let (path, number, side) = match line.kind {
             LineKind::Removed => (file.old_path.as_ref(), line.old, Side::Left),
             LineKind::Added | LineKind::Context => (file.new_path.as_ref(), line.new, Side::Right),
         };
-        let place = path.zip(number);
-        place.is_some_and(|(path, number)| last.is_fresh(&FilePath::of_repo_path(path), LineRange::line(number), side))
+        Some((FilePath::of_repo_path(path?), number?, side))
     }
 
     /// True when a reviewer has not seen a hunk yet and the file is not skipped.

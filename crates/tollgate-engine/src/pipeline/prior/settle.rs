@@ -5,6 +5,7 @@
 //! | open (any of them) | any | open |
 //! | fixed, and its function or a place that is named and quoted changed since | any | resolved |
 //! | nothing that counts | any, and reviewed | open, unless its quoted code left the file |
+//! | nothing that counts | any, and an earlier review of this very state resolved it | resolved |
 //!
 //! The words of a model alone never resolve a finding: *fixed* counts only where code changed that can have fixed it. Any
 //! reviewer may call a finding fixed, and one that calls it open outweighs all others. A finding of a rule is resolved by
@@ -173,6 +174,7 @@ impl MappedPrior {
         let is_resolved = match state {
             Some(PriorState::Open) => false,
             Some(PriorState::Fixed) => true,
+            Some(PriorState::Unknown) | None if self.resolved_now.contains(&index) => true,
             Some(PriorState::Unknown) | None => is_reviewed && has_left && !finding.extra.contains_key(QUOTE_LEFT),
         };
         if is_resolved {

@@ -37,6 +37,9 @@ impl SinceLast {
             n_withheld: number("withheld"),
             dismissed: dismissed.collect(),
             n_fresh: number("fresh"),
+            // Reviews of earlier versions have one figure.
+            n_added: since.get("added").map_or_else(|| number("fresh"), |_| number("added")),
+            n_removed: number("removed"),
         })
     }
 }

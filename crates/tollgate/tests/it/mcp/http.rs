@@ -53,7 +53,7 @@ fn every_tool_answers_over_http_as_it_promised() {
         assert_eq!(agent.data("list_findings", json!({"repository": "1"})).await["total"], 1);
         let shown = agent.data("get_review", json!({"review": reviewed["review"]})).await;
         assert_eq!(shown["findings"], reviewed["findings"]);
-        let dismissed = agent.data("dismiss_finding", json!({"finding": "F001", "reason": "ours"})).await;
+        let dismissed = agent.data("dismiss_finding", json!({"finding": "F001", "reason": "it is ours"})).await;
         assert_eq!((&dismissed["dismissed"], &dismissed["state"]), (&json!(false), &json!("proposed")));
         assert_eq!(agent.data("review_change", json!({})).await["may_pass"], false, "an agent only proposes");
         let print = dismissed["finding"]["fingerprint"].as_str().unwrap().to_owned();
@@ -61,7 +61,7 @@ fn every_tool_answers_over_http_as_it_promised() {
         let passed = agent.data("review_change", json!({})).await;
         assert_eq!(passed["may_pass"], true);
         let why = passed["suppressed_blockers"][0].as_str().unwrap();
-        assert!(why.ends_with("suppressed by a dismissal by ada, proposed by an agent over MCP: ours"), "{why}");
+        assert!(why.ends_with("suppressed by a dismissal by ada, proposed by an agent over MCP: it is ours"), "{why}");
         assert_eq!(agent.data("check_comment", json!({"body": "x"})).await["kind"], "other");
         assert_eq!(agent.data("create_comment", json!({"body": "x"})).await["posted"], false);
         assert_eq!(agent.data("list_features", json!({})).await["features"][0]["id"], json!(feature));

@@ -127,7 +127,7 @@ fn findings_can_be_listed_shown_and_proposed_for_dismissal() {
         let print = listed["findings"][0]["fingerprint"].clone();
         let dismissed = agent.data("dismiss_finding", json!({"finding": print, "reason": "the text is ours"})).await;
         assert_eq!((&dismissed["finding"]["file"], &dismissed["state"]), (&json!("src/c.js"), &json!("proposed")));
-        let unknown = json!({"finding": "F999", "reason": "ours"});
+        let unknown = json!({"finding": "F999", "reason": "it is ours"});
         assert!(agent.refusal("dismiss_finding", unknown).await.contains("no finding `F999`"));
         let again = agent.data("review_change", json!({})).await;
         assert_eq!((&again["n_findings"], &again["may_pass"]), (&json!(2), &json!(false)), "{again:#}");
