@@ -16,6 +16,7 @@
 //! code, or in JSON next to findings, and only when no part of the answer was lost.
 
 mod bot_comments;
+mod contrary;
 mod criterion;
 mod decision;
 mod draft;
@@ -274,6 +275,10 @@ fn read_wrapped(text: &str, asked: PromptQuestions<'_>, depth: usize) -> Result<
     found.criteria.append(prose.criteria, &mut problems);
     found.prior.append(prose.prior, &mut problems);
     found.cut |= json.cut || prose.cut;
+    let is_approved = found.decisions.contains(&Decision::Approved) && !found.decisions.contains(&Decision::Rejected);
+    if is_approved && contrary::rejects(&json.rest) {
+        found.decisions.push(Decision::Rejected);
+    }
     if let Some(why) = &json.broke_off {
         problems.add(why);
         found.cut = true;
@@ -311,7 +316,8 @@ impl PendingAnswer {
         let (claims, dropped) = std::mem::take(&mut self.found.claims).finish(&mut self.problems);
         self.found.losses.extend(dropped);
         let approved = self.found.decisions.contains(&Decision::Approved);
-        let rejected = self.found.decisions.contains(&Decision::Rejected);
+        let takes_back = || self.found.summary.as_deref().is_some_and(contrary::rejects);
+        let rejected = self.found.decisions.contains(&Decision::Rejected) || (approved && takes_back());
         let decision = match (approved, rejected) {
             (true, true) => {
                 self.problems.add("it states both approved and rejected; treated as rejected");

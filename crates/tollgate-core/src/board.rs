@@ -21,4 +21,5 @@ pub use document::{Document, DocumentError};
 pub use id::{FeatureId, StepId};
 pub use iteration::{
     Compliance, Criterion, DOES_NOT_COUNT, Iteration, Met, Outcome, Override, Remark, UNCHECKED, match_remarks,
+    override_in_force,
 };

@@ -347,7 +347,11 @@ mod tests {
 
     #[test]
     fn a_critical_finding_needs_a_reason() {
-        check(Severity::Critical, &["", "// tollgate:ignore js-eval it is ours"], "tollgate:ignore at line 2: it is ours");
+        check(
+            Severity::Critical,
+            &["", "// tollgate:ignore js-eval it is ours"],
+            "tollgate:ignore at line 2: it is ours",
+        );
         check(
             Severity::Critical,
             &["", "// tollgate:ignore js-eval"],

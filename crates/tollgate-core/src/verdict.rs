@@ -252,9 +252,7 @@ impl VerdictUpdate {
                 let said = if mild.has_new { format!("No new blocking issues; {remain}") } else { remain };
                 (Colour::Yellow, STILL_NEEDS_CHANGES, said)
             }
-            Self::StillReady if mild.had_medium => {
-                (Colour::Green, NOW_READY, Self::BlockersResolved.explained(mild))
-            }
+            Self::StillReady if mild.had_medium => (Colour::Green, NOW_READY, Self::BlockersResolved.explained(mild)),
             _ => (self.colour(), self.label(), self.explained(mild)),
         }
     }

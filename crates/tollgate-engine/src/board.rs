@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tollgate_core::board::feature_event::FeatureEvent;
 use tollgate_core::board::machine::{self, Action, Effect, Event, IllegalTransition, Rules, Status};
-use tollgate_core::board::{Document, FeatureId, Iteration, Override, StepId};
+use tollgate_core::board::{Document, FeatureId, Iteration, Override, StepId, override_in_force};
 
 use crate::config::{self, Layer, Settings};
 use crate::failure::{Failure, Kind};
@@ -367,7 +367,7 @@ impl Board {
         let folder = self.folder(&project)?;
         let mut rules = self.rules(&folder, &row.document, row)?;
         if let Some(new) = &change.iteration {
-            let is_overridden = !work::override_in_force(&self.reviews(row)?).is_empty();
+            let is_overridden = !override_in_force(&self.reviews(row)?).is_empty();
             rules.unchecked = new.iteration.is_unchecked() && !is_overridden;
         }
         let path = project.path.to_string_lossy().into_owned();
@@ -425,7 +425,7 @@ impl Board {
         let is_unchecked = reviews.last().is_some_and(Iteration::is_unchecked);
         Ok(Rules {
             skip_tests: document.is_none_or(|document| document.skip_tests()),
-            unchecked: is_unchecked && work::override_in_force(&reviews).is_empty(),
+            unchecked: is_unchecked && override_in_force(&reviews).is_empty(),
             steps: folder.steps().0.into_iter().map(|step| step.id).collect::<Vec<StepId>>(),
             max_rounds: self.settings().pipeline.rounds,
         })

@@ -43,7 +43,7 @@ struct Entered {
     file: String,
     title: String,
     evidence: String,
-    /// The enclosing function; without it the entry covers this code in every function of the file.
+    /// The enclosing function; without it the entry covers this code in one function of the file, the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     function: Option<String>,
     /// The severity; without it the entry covers findings of any severity.

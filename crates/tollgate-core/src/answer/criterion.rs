@@ -164,8 +164,18 @@ fn parts(text: &str) -> Vec<String> {
         let inner = piece.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(piece);
         [inner.to_owned()]
     });
-    let trimmed = pieces.map(|piece| one_line(piece.trim_matches(['*', '_', ':', ')', '.', ' ', '\t'])));
+    let trimmed = pieces.map(|piece| one_line(trimmed(&piece, &['*', '_', ':', '.', ' ', '\t'])));
     trimmed.filter(|piece| !piece.is_empty()).collect()
+}
+
+/// A text without these characters around it, and without brackets at its end that it does not open.
+fn trimmed<'a>(text: &'a str, around: &[char]) -> &'a str {
+    let text = text.trim_start_matches(')').trim_matches(around);
+    let n_open = text.matches('(').count();
+    match text.strip_suffix(')').filter(|_| text.matches(')').count() > n_open) {
+        Some(rest) => trimmed(rest, around),
+        None => text,
+    }
 }
 
 /// The status word of a criterion.
@@ -206,7 +216,9 @@ impl Status {
             let head = text.get(..phrase.len()).filter(|head| head.eq_ignore_ascii_case(phrase))?;
             let rest = &text[head.len()..];
             let ends = rest.starts_with([' ', ',', '.', ';', '(']);
-            ends.then(|| (*status, rest.trim_matches([' ', ',', '.', ';', '(', ')', '*'])))
+            ends.then(|| {
+                (*status, trimmed(rest.trim_start_matches([' ', ',', '.', ';', '(', '*']), &[' ', ',', '.', ';', '*']))
+            })
         })
     }
 
@@ -264,6 +276,10 @@ mod tests {
         check("C3: unclear – the file is not shown", "C3 unclear: the file is not shown");
         check("C2: met in src/a.ts and src/b.ts", "C2 yes: in src/a.ts and src/b.ts");
         check("❌ C4: Passwords are hashed", "C4 no: Passwords are hashed");
+        check("C1: met – src/a.ts:3 check(name)", "C1 yes: src/a.ts:3 check(name)");
+        check("- **C1:** met (src/a.ts:3 check(name))", "C1 yes: src/a.ts:3 check(name)");
+        check("C1: met – `log(f(x))` in src/a.ts.", "C1 yes: `log(f(x))` in src/a.ts");
+        check("C2: not met (nothing calls check())", "C2 no: nothing calls check()");
     }
 
     #[test]

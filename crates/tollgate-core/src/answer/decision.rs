@@ -34,7 +34,8 @@ pub(super) fn of_line(line: &str) -> Option<StatedDecision<'_>> {
         Mark::Bold => (exact && !is_item) || wide || (exact && alone),
         Mark::None => wide || (exact && (is_heading || alone)) || (shouted && !is_item && ends_here(trailing)),
     };
-    (marked && !is_instruction(trailing) && !names_both(text))
+    let is_question = word.trim_end().ends_with('?') || trailing.trim_start().starts_with('?');
+    (marked && !is_question && !is_instruction(trailing) && !names_both(text))
         .then(|| StatedDecision { decision, trailing: after(trailing) })
 }
 
@@ -192,6 +193,8 @@ mod tests {
             "**[APPROVED]** - if the implementation satisfies requirements",
             "**[APPROVED]** or **[REJECTED]**",
             "Decision: APPROVED / REJECTED",
+            "APPROVED?",
+            "**[APPROVED]**?",
             "Start with an APPROVAL DECISION:",
             "I would say [APPROVED]",
             "`[APPROVED]`",

@@ -27,7 +27,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::board::{Criterion, Iteration, Met, Remark, match_remarks};
+use crate::board::{Criterion, Iteration, Met, Remark, match_remarks, override_in_force};
 use crate::boundary::{Boundary, ContextFile, MAX_CONTEXT_CHARS};
 
 use crate::visible::{grouped, visible};
@@ -108,7 +108,7 @@ pub fn fix(task: &Task<'_>, history: &History<'_>) -> String {
     let mut text = head(task);
     write_boundary(&mut text, task);
     write_earlier(&mut text, task, earlier, current);
-    write_current(&mut text, task, current);
+    write_current(&mut text, task, current, &approved(earlier, current));
     write_hook(&mut text, task);
     write_output(&mut text, task, history.agent_output);
     text.push_str(
@@ -233,9 +233,19 @@ fn in_short(remark: &Remark, is_open: bool) -> String {
     format!("- {state}: [{}] {}{place}", remark.category_word().to_uppercase(), one_line(&remark.title))
 }
 
-fn write_current(text: &mut String, task: &Task<'_>, current: &Iteration) {
+/// The findings of a review that a person's approval against an earlier one covers, by their indices.
+fn approved(earlier: &[Iteration], current: &Iteration) -> HashSet<usize> {
+    let covered = override_in_force(earlier).into_iter().flat_map(|by| match_remarks(&by.findings, &current.findings));
+    covered.map(|(_, index)| index).collect()
+}
+
+fn write_current(text: &mut String, task: &Task<'_>, current: &Iteration, approved: &HashSet<usize>) {
     let _ = write!(text, "## Current Code Review Findings from Iteration {}\n\n", current.number);
-    let unmet: Vec<String> = current.compliance.criteria.iter().filter_map(unmet).collect();
+    let is_asked = |(criterion, _): &&(Criterion, Met)| {
+        let mut titles = approved.iter().filter_map(|index| current.findings[*index].title.strip_prefix("Not met: "));
+        !titles.any(|title| criterion.text.starts_with(title.trim_end_matches('…').trim_end()))
+    };
+    let unmet: Vec<String> = current.compliance.criteria.iter().filter(is_asked).filter_map(unmet).collect();
     if !unmet.is_empty() {
         let fenced = task.boundary.fence("criteria", &unmet.join("\n"));
         let _ = write!(text, "### Acceptance criteria that are not met\n{fenced}\n\n");
@@ -243,7 +253,8 @@ fn write_current(text: &mut String, task: &Task<'_>, current: &Iteration) {
     let parts =
         [("❌ Errors", "errors", "error"), ("⚠️ Warnings", "warnings", "warning"), ("ℹ️ Notes", "notes", "info")];
     for (heading, name, word) in parts {
-        let found: Vec<&Remark> = current.findings.iter().filter(|remark| remark.severity_word() == word).collect();
+        let of_word = current.findings.iter().enumerate().filter(|(_, remark)| remark.severity_word() == word);
+        let found: Vec<&Remark> = of_word.filter(|(index, _)| !approved.contains(index)).map(|(_, it)| it).collect();
         if found.is_empty() {
             continue;
         }
@@ -253,6 +264,12 @@ fn write_current(text: &mut String, task: &Task<'_>, current: &Iteration) {
             lines.push(format!("and {} more", found.len() - MAX_FINDINGS));
         }
         let _ = write!(text, "### {heading}\n{}\n\n", task.boundary.fence(name, &lines.join("\n")));
+    }
+    let listed = current.findings.iter().enumerate().filter(|(index, _)| approved.contains(index));
+    let listed: Vec<String> = listed.take(MAX_FINDINGS).map(|(_, remark)| in_short(remark, true)).collect();
+    if !listed.is_empty() {
+        let fenced = task.boundary.fence("approved findings", &listed.join("\n"));
+        let _ = write!(text, "### Approved by a person\nLeave these as they are:\n{fenced}\n\n");
     }
     let reason = current.reason.as_deref().unwrap_or_default();
     for (heading, name, said) in

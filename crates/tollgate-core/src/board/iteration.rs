@@ -69,6 +69,20 @@ pub struct Iteration {
     pub note: Option<String>,
 }
 
+/// The reviews that a person approved against, the last one first, unless the feature was sent back to the agent after that.
+///
+/// Where the agent had changed nothing, the person approved the commit that was reviewed before.
+#[must_use]
+pub fn override_in_force(reviews: &[Iteration]) -> Vec<&Iteration> {
+    let Some(last) = reviews.iter().rposition(|review| review.overridden.is_some()) else { return Vec::new() };
+    if reviews[last..].iter().any(|review| review.note.is_some()) {
+        return Vec::new();
+    }
+    let end = reviews[..last].iter().rposition(|review| review.commit.is_some());
+    let of_commit = end.filter(|_| reviews[last].commit.is_none()).and_then(|index| reviews.get(index));
+    [Some(&reviews[last]), of_commit].into_iter().flatten().collect()
+}
+
 /// The beginning of the note about a suppressed blocker, as [`Iteration::suppressed`] finds it.
 pub const DOES_NOT_COUNT: &str = "does not count: ";
 

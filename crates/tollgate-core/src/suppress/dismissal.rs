@@ -239,8 +239,17 @@ pub fn dismiss(findings: Vec<Finding>, dismissals: &[Dismissal]) -> Suppressed {
         }
     }
     for (index, mut findings) in covered {
-        take_reworded(&mut findings, &mut suppressed.kept);
         let dismissal = &dismissals[index];
+        if dismissal.scope.is_none() && dismissal.occurrences.is_empty() {
+            let others = keep_one_function(&mut findings);
+            if let Some(other) = others.first() {
+                let (name, place) = (&dismissal.name, &other.location);
+                let said = format!("{name} does not say which function it is about, so it covers the first one only");
+                suppressed.notes.push(format!("{}:{}: {said}", place.file, place.lines.start()));
+            }
+            suppressed.kept.extend(others);
+        }
+        take_reworded(&mut findings, &mut suppressed.kept);
         for mut finding in merge::merge(findings) {
             // In other words this time; by its key the next review knows that it was dismissed.
             FindingKey::new(dismissal.fingerprint, &dismissal.evidence).keep(&mut finding);
@@ -250,6 +259,16 @@ pub fn dismiss(findings: Vec<Finding>, dismissals: &[Dismissal]) -> Suppressed {
         }
     }
     suppressed
+}
+
+/// Keeps the findings in the function of the first one, and returns the others: a dismissal is about one occurrence.
+fn keep_one_function(findings: &mut Vec<Finding>) -> Vec<Finding> {
+    let Some(first) = findings.iter().min_by_key(|finding| finding.location.lines.start()) else { return Vec::new() };
+    let function = scope(first).map(str::to_owned);
+    let (here, others) =
+        std::mem::take(findings).into_iter().partition(|finding| scope(finding) == function.as_deref());
+    *findings = here;
+    others
 }
 
 /// Moves the findings that say the same as covered ones, and are not more severe, to these.
@@ -328,7 +347,8 @@ mod tests {
     #[track_caller]
     fn check_dismissal(title: &str, evidence: &str, n_kept: usize, notes: &[&str]) {
         let dismissal =
-            Dismissal::parse("a.js", title, evidence.to_owned(), "it is ours".to_owned(), "your own dismissal").unwrap();
+            Dismissal::parse("a.js", title, evidence.to_owned(), "it is ours".to_owned(), "your own dismissal")
+                .unwrap();
         let suppressed = dismiss(vec![finding(Severity::Critical, 2)], &[dismissal]);
         assert_eq!(suppressed.kept.len(), n_kept);
         assert_eq!(suppressed.notes, notes);
@@ -406,6 +426,23 @@ mod tests {
         let file = FilePath::parse("b.js").unwrap();
         let elsewhere = Finding { location: Location { file, ..first.location.clone() }, ..first.clone() };
         assert!(!made(&first).is_of(&elsewhere));
+    }
+
+    #[test]
+    fn a_dismissal_without_a_function_covers_the_first_one_only() {
+        let within = |line_number: u32, function: &str| {
+            let mut finding = finding(Severity::High, line_number);
+            finding.extra.insert(SCOPE.to_owned(), function.into());
+            finding
+        };
+        let title = finding(Severity::High, 2).summary.as_str().to_owned();
+        let evidence = finding(Severity::High, 2).evidence;
+        let entry = Dismissal::parse("a.js", &title, evidence, "it is ours".to_owned(), "dismissals.toml").unwrap();
+        let suppressed = dismiss(vec![within(90, "login"), within(2, "admin")], &[entry]);
+        let lines = |findings: &[&Finding]| findings.iter().map(|it| it.location.lines.start()).collect::<Vec<_>>();
+        assert_eq!(lines(&suppressed.kept.iter().collect::<Vec<_>>()), [90]);
+        assert_eq!(lines(&suppressed.withheld.iter().map(|held| &held.finding).collect::<Vec<_>>()), [2]);
+        assert!(suppressed.notes[0].starts_with("a.js:90: dismissals.toml does not say"), "{:?}", suppressed.notes);
     }
 
     #[test]

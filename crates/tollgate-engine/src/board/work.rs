@@ -25,7 +25,7 @@ mod review;
 mod session;
 
 pub(super) use implement::boundary;
-pub(super) use review::{override_in_force, subject};
+pub(super) use review::subject;
 
 /// The actor of automatic transitions.
 pub(super) const RUNNER: &str = "tollgate";

@@ -121,8 +121,9 @@ pub(super) fn no_such_finding(named: &str, number: i64) -> Failure {
 
 /// No finding is dismissed without a reason.
 pub(super) fn needs_reason(id: &str) -> Failure {
-    Failure::new(Kind::User, format!("{id} is not dismissed without a reason in words"))
-        .hint("Say in `reason`, in a few words, why it is wrong or harmless here; everyone who reads the review sees it.")
+    Failure::new(Kind::User, format!("{id} is not dismissed without a reason in words")).hint(
+        "Say in `reason`, in a few words, why it is wrong or harmless here; everyone who reads the review sees it.",
+    )
 }
 
 /// A summary breaks its rules.

@@ -152,7 +152,8 @@ fn a_finding_is_dismissed_with_a_reason_and_taken_back() {
         assert_snapshot!(check(&world, "POST", &dismiss, r#"{"reason":" "}"#).await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"`reason` is empty"}"#);
         assert_snapshot!(check(&world, "POST", &dismiss, r#"{"reason":"..."}"#).await, @r#"422 {"type":"urn:tollgate:problem:unprocessable","title":"Not valid","status":422,"detail":"a dismissal needs a reason in words: two words, or one of eight letters"}"#);
         for (name, status) in [("F009", 404), ("f001", 404), ("F1", 404), ("F001%2f", 404)] {
-            let said = world.ask_as_person("POST", &format!("{finding}/{name}/dismiss"), r#"{"reason":"it is ours"}"#).await;
+            let said =
+                world.ask_as_person("POST", &format!("{finding}/{name}/dismiss"), r#"{"reason":"it is ours"}"#).await;
             assert_eq!(said.status, status, "{name}");
         }
         let listed = world.get(&format!("/api/projects/{project}/dismissals")).await.json();

@@ -157,7 +157,8 @@ pub(super) fn not_dismissed(text: &str) -> Failure {
 }
 
 pub(super) fn no_reason() -> Failure {
-    Failure::new(Kind::User, "a dismissal needs a reason in words").hint("Give one of at least two words with `--reason`.")
+    Failure::new(Kind::User, "a dismissal needs a reason in words")
+        .hint("Give one of at least two words with `--reason`.")
 }
 
 pub(super) fn not_for_agents(what: &str, agent: &str) -> Failure {

@@ -425,7 +425,9 @@ fn every_action_of_the_page_exists_as_a_command() {
     server.hears("it waits for a person");
     let run = |args: &[&str]| tollgate(&desk, &[&["feature"], args].concat());
     run(&["dismiss", &id, "F001", "--reason", " "]).expect_refused(2);
-    assert!(run(&["dismiss", &id, "F009", "--reason", "it is ours"]).expect_refused(2).contains("has no finding `F009`"));
+    assert!(
+        run(&["dismiss", &id, "F009", "--reason", "it is ours"]).expect_refused(2).contains("has no finding `F009`")
+    );
     run(&["dismiss", &id, "F001", "--reason", "the text is ours"]).expect(0);
     assert!(!run(&["prompt", &id]).expect(0).contains("eval"));
     assert!(run(&["prompt", &id, "F001"]).expect(0).contains("eval"));

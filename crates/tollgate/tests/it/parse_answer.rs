@@ -156,6 +156,27 @@ fn an_approval_beside_a_blocker_or_a_rejection_is_a_rejection() {
     }
 }
 
+#[test]
+fn words_around_an_approval_that_say_the_contrary_reject() {
+    let approved = r#"{"decision": "approved", "summary": "Fine.", "findings": []}"#;
+    for text in [
+        format!("I must reject this change: it deletes the database.\n{approved}"),
+        format!("This should not be merged. REJECTED.\n\n{approved}"),
+        format!("{approved}\n\nOn second thought: [REJECTED] the loop never ends."),
+        approved.replace("Fine.", "I cannot approve this as it is."),
+    ] {
+        assert_eq!(json_of(&text)["decision"], "rejected", "{text}");
+    }
+    for text in [
+        format!("Invalid tokens are rejected now, as they must be.\n{approved}"),
+        approved.replace("Fine.", "The order moves to REJECTED when the card is declined."),
+    ] {
+        assert_eq!(json_of(&text)["decision"], "approved", "{text}");
+    }
+    let ran = Scratch::folder().tollgate_with(&["parse-answer", "--format", "json"], b"APPROVED?", &[]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+}
+
 /// An answer in the events of a stream, and the events at its end.
 fn stream(answer: &str, end: &[Value]) -> String {
     let characters: Vec<char> = answer.chars().collect();

@@ -191,6 +191,32 @@ fn the_model_of_a_feature_is_used_or_refused_on_the_card() {
 }
 
 #[test]
+fn the_review_model_of_the_pipeline_is_used_as_it_is_or_refused_on_the_card() {
+    for (named, said) in [
+        ("judge-3", "it passes the gate"),
+        ("--yolo", "the model `--yolo` cannot be used: it is not the name of a model"),
+    ] {
+        let stub = FakeModel::answering(|_| answer("APPROVED", "Good.", &[], &json!([])));
+        let desk = Desk::configured(&works(), &with_model(&stub));
+        let config = desk.path("config/tollgate/config.toml");
+        let text = std::fs::read_to_string(&config).unwrap();
+        let with_review_model = format!("[pipeline]\nreview_model = '{named}'\n");
+        std::fs::write(&config, text.replace("[pipeline]\n", &with_review_model)).unwrap();
+        add_project(&desk);
+        let mut server = Server::start(&desk);
+        let id = add(&desk, "Plain", &["--start"]);
+        server.hears(said);
+        let asked: Vec<Value> = stub.asked().iter().map(|question| question["model"].clone()).collect();
+        if named == "judge-3" {
+            assert_eq!(asked, ["judge-3"], "{asked:?}");
+        } else {
+            let shown = tollgate(&desk, &["feature", "show", &id]).expect(0);
+            assert!(asked.is_empty() && shown.contains("the model `--yolo` cannot be used"), "{shown}");
+        }
+    }
+}
+
+#[test]
 fn an_over_budget_review_fails_once_with_the_figure_and_asks_no_model() {
     let stub = FakeModel::answering(|_| answer("APPROVED", "Good.", &[], &json!([])));
     let settings = format!("{}\n[budget]\ntokens = 6000\n", with_model(&stub));

@@ -86,6 +86,39 @@ fn a_guard_above_the_quoted_line_resolves_the_finding_that_the_model_calls_fixed
 }
 
 #[test]
+fn a_finding_that_was_resolved_on_a_head_stays_resolved_in_a_full_review_of_it() {
+    let fixed = format!("src/a.js:2 {}", GUARD.trim());
+    let said = Arc::new(Mutex::new(answer("approved", &[], &[("P1", "fixed", &fixed)])));
+    let then = Arc::clone(&said);
+    let model = FakeModel::answering(
+        move |asked| {
+            if asked.contains("P1 High/") { then.lock().unwrap().clone() } else { first() }
+        },
+    );
+    let scratch = reviewed_then(&model, &guarded());
+    let state = |more: &[&str]| (open(&review(&scratch, &["stub"], more)), model.asked().len());
+    assert_eq!(state(&["--since-last"]).0, Vec::<String>::new());
+    *said.lock().unwrap() = answer("approved", &[], &[]);
+    assert_eq!(state(&[]).0, Vec::<String>::new(), "a silent model reopens nothing");
+    assert_eq!(state(&[]).0, Vec::<String>::new(), "nor does it later");
+    let again = answer("rejected", &[finding("High", "src/a.js", 4, TITLE, "return total / count;")], &[]);
+    *said.lock().unwrap() = again;
+    assert_eq!(state(&[]).0, ["High src/a.js:4"], "a model that reports it again does");
+    *said.lock().unwrap() = answer("approved", &[], &[]);
+    assert_eq!(state(&[]).0, ["High src/a.js:4"], "from then on it is open");
+}
+
+#[test]
+fn only_lines_that_changed_are_marked_for_the_model() {
+    let model = stub(answer("approved", &[], &[]));
+    let scratch = reviewed_then(&model, &CODE.replace("  const rest = total % count;\n", ""));
+    review(&scratch, &["stub"], &[]);
+    let asked = question(model.asked().last().unwrap());
+    let code = asked.split("=== new").nth(1).unwrap();
+    assert!(code.contains("\n1+function mean") && !code.contains("\n*"), "{code}");
+}
+
+#[test]
 fn a_full_review_clears_a_finding_that_the_model_calls_fixed_and_silence_does_not() {
     let scratch = reviewed_then(&stub(answer("approved", &[], &[])), &guarded());
     for more in [&["--since-last"][..], &[]] {

@@ -491,10 +491,25 @@ fn a_team_shares_dismissals_in_the_repository_and_they_are_reviewed_like_code() 
     severity = "High"
     reason = "it is a calculator"
     "#);
-    let report = scratch.tollgate(&["review", "--verbose", "--no-store"]).expect(0);
-    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(report.contains("suppressed by .tollgate/dismissals.toml: it is a calculator"), "{report}");
+    let words = |report: String| report.split_whitespace().collect::<Vec<_>>().join(" ");
+    // The person's own dismissal counts at once; the entry of the branch is a proposal to the team.
+    let report = words(scratch.tollgate(&["review", "--verbose"]).expect(0));
+    assert!(report.contains("a dismissal by ada for the whole repository: it is a calculator"), "{report}");
     assert!(report.contains("review-config-weakened at .tollgate/dismissals.toml"), "{report}");
+    let report = words(scratch.tollgate(&["review", "--verbose", "--no-store"]).expect(1));
+    let proposes =
+        "the branch proposes in `.tollgate/dismissals.toml` to dismiss `dynamic code execution` in a.js: it is a";
+    assert!(report.contains(proposes) && !report.contains("suppressed"), "{report}");
+    let report = words(scratch.tollgate(&["review", "--verbose", "--no-store", "--trust-branch-config"]).expect(0));
+    assert!(report.contains("suppressed by .tollgate/dismissals.toml: it is a calculator"), "{report}");
+    // Once the base has it, it counts.
+    let entries = scratch.read(".tollgate/dismissals.toml");
+    scratch.git(&["checkout", "-q", "main"]);
+    scratch.write(".tollgate/dismissals.toml", &entries).commit("dismiss");
+    scratch.git(&["checkout", "-q", "-B", "work"]);
+    scratch.write("a.js", RUN).commit("add again");
+    let report = words(scratch.tollgate(&["review", "--verbose", "--no-store"]).expect(0));
+    assert!(report.contains("suppressed by .tollgate/dismissals.toml: it is a calculator"), "{report}");
     scratch.write(".tollgate/dismissals.toml", "[[dismissal]]\nfile = 'a.js'\n");
     let refused = scratch.tollgate(&["review"]).expect_refused(2);
     assert!(refused.contains(".tollgate/dismissals.toml: "), "{refused}");
@@ -614,7 +629,10 @@ fn a_line_that_is_taken_away_makes_no_other_line_new() {
     scratch.tollgate(&["review"]).expect(1);
     scratch.write("a.js", &format!("const one = 1;\n{RUN}")).commit("less");
     let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
-    assert!(comment.contains("No line of the change is new since "), "{comment}");
+    assert!(comment.contains("\n1 line removed since "), "{comment}");
+    scratch.write("a.js", &format!("const three = 3;\nconst four = 4;\n{RUN}")).commit("other");
+    let comment = scratch.tollgate(&["review", "--format", "summary"]).expect(1);
+    assert!(comment.contains("\n2 lines added and 1 removed since "), "{comment}");
 }
 
 #[test]

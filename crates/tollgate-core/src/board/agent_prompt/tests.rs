@@ -2,7 +2,7 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::board::iteration::Identity;
-use crate::board::{Compliance, Outcome};
+use crate::board::{Compliance, Outcome, Override};
 use crate::finding::{Category, Severity};
 
 fn boundary() -> Boundary {
@@ -230,6 +230,20 @@ fn the_fix_prompt_lists_the_findings() {
     - Do not touch `.automaker` or `.tollgate` files, the git directory, or the settings of agents.
     - Nobody can answer questions. Decide what is most sensible and say what you decided in your last message.
     ");
+}
+
+#[test]
+fn a_finding_that_a_person_approved_is_not_to_be_fixed() {
+    let missing = remark(Category::Compliance, Severity::High, "Missing password validation", "fp-1");
+    let other = remark(Category::Compliance, Severity::High, "No rate limit on the login route", "fp-2");
+    let mut approved = review(1, vec![missing.clone()]);
+    approved.overridden = Some(Override { who: "Ada".into(), reason: "ours".into(), at: String::new() });
+    let reviews = [approved, review(2, vec![missing, other])];
+    let text = fix(&task(&boundary(), &[]), &History { reviews: &reviews, agent_output: "" });
+    let (errors, left) = text.split_once("### Approved by a person\nLeave these as they are:\n").unwrap();
+    let (_, errors) = errors.split_once("### ❌ Errors").unwrap();
+    assert!(errors.contains("1. [COMPLIANCE] No rate limit") && !errors.contains("Missing password"), "{text}");
+    assert!(left.contains("Missing password validation"), "{text}");
 }
 
 #[test]

@@ -27,6 +27,9 @@ fn patch(files: &[(&str, &str, &str, &str)]) -> Vec<FileDiff> {
             (from, "") => (from, from),
             both => both,
         };
+        if from == to && old == new {
+            continue;
+        }
         all += &format!("diff --git a/{from} b/{to}\n");
         match (*old_path, *new_path) {
             ("", _) => all += "new file mode 100644\n",

@@ -1,8 +1,8 @@
 //! The purpose of a change in one to three sentences, for `## What Changed`.
 //!
-//! The words come from the title, the description, the commits and the summary of a reviewer. A reviewer's summary counts
-//! only when every file and symbol that it names is in the change; otherwise the commit subjects follow the title. The
-//! text is untrusted and not escaped.
+//! The words come from the title, the description (what the change is for), the summary of a reviewer (how it does it) and
+//! the commits. A reviewer's summary counts only when every file and symbol that it names is in the change; without it and
+//! without a description the commit subjects follow the title. The text is untrusted and not escaped.
 
 use crate::diff::FileDiff;
 use crate::intent::without_declarations;
@@ -50,10 +50,12 @@ pub fn purpose(told: &Told<'_>, files: &[FileDiff]) -> Option<String> {
     let title = told.title.filter(|title| title.trim().contains(char::is_whitespace)).and_then(subject);
     let mut parts: Vec<String> = title.iter().cloned().collect();
     let reviewer = told.reviewers.iter().find_map(|summary| said(summary, files));
-    match reviewer.or_else(|| told.body.and_then(described)) {
-        Some(more) => parts.push(more),
-        None => parts.extend(commits(told.commits, title.as_deref())),
+    let n_sentences = if reviewer.is_some() { 1 } else { 2 };
+    let body = told.body.and_then(|body| described(body, n_sentences)).filter(|said| Some(said) != title.as_ref());
+    if body.is_none() && reviewer.is_none() {
+        parts.extend(commits(told.commits, title.as_deref()));
     }
+    parts.extend(body.into_iter().chain(reviewer));
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
@@ -96,14 +98,18 @@ fn subject(text: &str) -> Option<String> {
     Some(if is_ended { sentence } else { format!("{sentence}.") })
 }
 
-/// The first two sentences of the first paragraph of prose.
-fn described(body: &str) -> Option<String> {
-    let paragraphs = beginning(body).split("\n\n").map(str::trim);
-    let is_prose = |text: &&str| {
-        let starts = ["#", "<", "-", "*", "|", "```", "!", "[", ">", "1."];
+/// The first sentences of the first paragraph of prose, below its heading if it has one.
+fn described(body: &str, n_sentences: usize) -> Option<String> {
+    let body = beginning(body).replace("\r\n", "\n");
+    let below_heading = |text: &str| -> String {
+        text.lines().skip_while(|line| line.starts_with('#')).collect::<Vec<_>>().join("\n").trim().to_owned()
+    };
+    let mut paragraphs = body.split("\n\n").map(str::trim).map(below_heading);
+    let is_prose = |text: &String| {
+        let starts = ["<", "- ", "* ", "+ ", "|", "```", "!", "[", ">", "1."];
         !text.is_empty() && !starts.iter().any(|start| text.starts_with(start)) && text.contains(' ')
     };
-    let text = sentences(paragraphs.into_iter().find(is_prose)?, 2);
+    let text = sentences(&paragraphs.find(is_prose)?, n_sentences);
     (!text.is_empty()).then_some(text)
 }
 
@@ -166,6 +172,16 @@ mod tests {
         let commits = ["fix: cap the delay".to_owned(), "test: a busy server".to_owned(), "Tidy up.".to_owned()];
         check(&Told { commits: &commits, ..told }, Some("Cap the delay. A busy server; Tidy up."));
         check(&Told { title: Some("topic"), ..Told::default() }, None);
+    }
+
+    #[test]
+    fn the_description_says_what_for_and_a_reviewer_says_how() {
+        let reviewers = ["Limits `max_delay` in src/retry.rs to three. Fine."];
+        let body = Some("## Why\r\nRequests waited an hour. Now they do not.\r\n\r\nMore.");
+        let told = Told { title: Some("Cap the delay"), body, reviewers: &reviewers, ..Told::default() };
+        let how = "Limits `max_delay` in src/retry.rs to three.";
+        check(&told, Some(&format!("Cap the delay. Requests waited an hour. {how}")));
+        check(&Told { body: Some("Cap the delay."), ..told }, Some(&format!("Cap the delay. {how}")));
     }
 
     #[test]

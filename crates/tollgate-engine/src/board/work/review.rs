@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_core::board::feature_event::FeatureEvent;
 use tollgate_core::board::machine::{Event, MAX_TRIES};
-use tollgate_core::board::{Criterion, FeatureId, Iteration, Met, Outcome};
+use tollgate_core::board::{Criterion, FeatureId, Iteration, Met, Outcome, override_in_force};
 use tollgate_core::gate::Gate;
 use tollgate_core::report::head_state::{GATE_RESULT, HeadState};
 use tollgate_core::sha::Sha;
@@ -373,19 +373,6 @@ impl LiveOutput {
     fn finish(&mut self) -> Option<(String, String)> {
         self.pending.take()
     }
-}
-
-/// The reviews that a person approved against, the last one first, unless the feature was sent back to the agent after that.
-///
-/// Where the agent had changed nothing, the person approved the commit that was reviewed before.
-pub(in crate::board) fn override_in_force(reviews: &[Iteration]) -> Vec<&Iteration> {
-    let Some(last) = reviews.iter().rposition(|review| review.overridden.is_some()) else { return Vec::new() };
-    if reviews[last..].iter().any(|review| review.note.is_some()) {
-        return Vec::new();
-    }
-    let end = reviews[..last].iter().rposition(|review| review.commit.is_some());
-    let of_commit = end.filter(|_| reviews[last].commit.is_none()).and_then(|index| reviews.get(index));
-    [Some(&reviews[last]), of_commit].into_iter().flatten().collect()
 }
 
 /// The subject under which reviews of a feature are stored.
