@@ -455,7 +455,7 @@ impl MappedPrior {
             let finding = kept.remove(index);
             withheld.push(WithheldFinding { finding, why: Withheld::HeldBack(why) });
         }
-        let pairs = self.pairs(&then, kept, withheld);
+        let pairs = with_carried(self.pairs(&then, kept, withheld), kept, withheld);
         self.keep_keys(&pairs, kept, withheld);
         let joined: HashSet<usize> = pairs.iter().map(|(prior, _)| *prior).collect();
         let still_open: HashSet<usize> = pairs.iter().map(|(_, current)| *current).collect();
@@ -513,7 +513,8 @@ impl MappedPrior {
             None | Some(REVIEWER) => true,
             Some(name) => asked(&self.review, name) || !is_model(name),
         };
-        let is_new = |index: &usize| !known.contains(index) && was_there(&kept[*index]);
+        let is_carried = |finding: &Finding| finding.extra.contains_key(settle::CARRIED);
+        let is_new = |index: &usize| !known.contains(index) && was_there(&kept[*index]) && !is_carried(&kept[*index]);
         let new: Vec<usize> = (0..kept.len()).filter(is_new).collect();
         let coverage = self.review.coverage.as_ref();
         let passed =
@@ -528,6 +529,24 @@ impl MappedPrior {
         let held = hold_back(prior, kept, &new, &self.map, (late, &passed));
         held.into_iter().map(|(index, why)| (index, words(why))).collect()
     }
+}
+
+/// The pairs with the carried findings at the prior ones that they are, wherever their code is now.
+fn with_carried(
+    mut pairs: Vec<(usize, usize)>,
+    kept: &mut [Finding],
+    withheld: &mut [WithheldFinding],
+) -> Vec<(usize, usize)> {
+    let now = kept.iter_mut().chain(withheld.iter_mut().map(|held| &mut held.finding));
+    for (current, finding) in now.enumerate() {
+        let index = finding.extra.shift_remove(settle::CARRIED).and_then(|index| index.as_u64());
+        if let Some(then) = index.and_then(|index| usize::try_from(index).ok()) {
+            pairs.retain(|pair| pair.0 != then && pair.1 != current);
+            pairs.push((then, current));
+        }
+    }
+    pairs.sort_unstable();
+    pairs
 }
 
 /// The suppressed ones of paired findings; their indices count the withheld findings after the kept ones.

@@ -119,6 +119,42 @@ fn only_lines_that_changed_are_marked_for_the_model() {
 }
 
 #[test]
+fn a_head_that_needed_changes_is_not_still_ready() {
+    let medium = finding("Medium", "src/a.js", 3, TITLE, "return total / count;");
+    let model = FakeModel::answering(move |asked| {
+        let findings = if asked.contains("P1 Medium/") { Vec::new() } else { vec![medium.clone()] };
+        answer("approved", &findings, &[])
+    });
+    let scratch = Scratch::on_a_branch();
+    scratch.configure(&model.table("stub"));
+    let summary = |file: &str, code: &str, expected: &str| {
+        scratch.write(file, code).commit("go on");
+        let text = scratch.tollgate(&["review", "--reviewer", "stub", "--format", "summary"]).expect(0);
+        assert!(text.contains(expected), "{text}");
+        let checked = scratch.tollgate_with(&["check-comment", "-"], text.as_bytes(), &[]);
+        assert_eq!(checked.code, 0, "{}", checked.stderr);
+    };
+    summary("src/a.js", CODE, ":yellow_circle: **Needs changes** -- 1 medium finding");
+    let remains = ":yellow_circle: **Still needs changes** -- 1 non-blocking finding(s) remain";
+    summary("src/b.js", "export const b = 1;\n", remains);
+    let changed = CODE.replace("return total / count", "return count === 0 ? 0 : divided(total)");
+    summary("src/a.js", &changed, ":green_circle: **Now ready** -- Ready to merge");
+}
+
+#[test]
+fn a_finding_that_the_model_calls_open_is_still_open_where_its_function_moved_to() {
+    let (mean, twice) = CODE.split_at(CODE.find("function twice").unwrap());
+    let model = stub(answer("rejected", &[], &[("P1", "open", "")]));
+    let scratch = reviewed_then(&model, &format!("{CODE}// end\n"));
+    scratch.write("src/mean.js", mean).write("src/a.js", twice).commit("move");
+    let again = review(&scratch, &["stub"], &["--since-last"]);
+    assert_eq!(open(&again), ["High src/mean.js:3"], "{again:#}");
+    let since = &again["x_since_last"];
+    assert_eq!((&since["still_open"], &since["resolved"]), (&json!(["F001"]), &json!([])), "{again:#}");
+    assert!(!again.to_string().contains("x_carried"), "{again:#}");
+}
+
+#[test]
 fn a_full_review_clears_a_finding_that_the_model_calls_fixed_and_silence_does_not() {
     let scratch = reviewed_then(&stub(answer("approved", &[], &[])), &guarded());
     for more in [&["--since-last"][..], &[]] {

@@ -34,6 +34,8 @@ use crate::reviewer::embedded;
 const CHANGED_SINCE: &str = "x_changed_since";
 /// The extension field of a finding that a reviewer called open after its quoted code had left the file.
 const QUOTE_LEFT: &str = "x_quote_left";
+/// The extension field of a carried finding with its index in the prior review, until both are compared.
+pub(super) const CARRIED: &str = "x_carried";
 /// A line with fewer letters and digits than this occurs everywhere, so it is no evidence.
 const MIN_LINE: usize = 6;
 /// The fewest letters and digits of a quoted piece of a line.
@@ -187,6 +189,7 @@ impl MappedPrior {
         if has_left {
             open.extra.insert(QUOTE_LEFT.to_owned(), true.into());
         }
+        open.extra.insert(CARRIED.to_owned(), index.into());
         for said in said.iter().filter(|said| said.state == PriorState::Open) {
             merge::add_reviewer(&mut open, &said.reviewer);
         }
