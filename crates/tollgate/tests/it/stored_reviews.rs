@@ -496,7 +496,9 @@ fn a_team_shares_dismissals_in_the_repository_and_they_are_reviewed_like_code() 
     let report = words(scratch.tollgate(&["review", "--verbose"]).expect(0));
     assert!(report.contains("a dismissal by ada for the whole repository: it is a calculator"), "{report}");
     assert!(report.contains("review-config-weakened at .tollgate/dismissals.toml"), "{report}");
-    let report = words(scratch.tollgate(&["review", "--verbose", "--no-store"]).expect(1));
+    let ran = scratch.tollgate(&["review", "--verbose", "--no-store"]);
+    let noted = ran.stderr.clone();
+    let report = words(ran.expect(1) + &noted);
     let proposes =
         "the branch proposes in `.tollgate/dismissals.toml` to dismiss `dynamic code execution` in a.js: it is a";
     assert!(report.contains(proposes) && !report.contains("suppressed"), "{report}");
