@@ -498,7 +498,7 @@ fn a_team_shares_dismissals_in_the_repository_and_they_are_reviewed_like_code() 
     assert!(report.contains("review-config-weakened at .tollgate/dismissals.toml"), "{report}");
     let ran = scratch.tollgate(&["review", "--verbose", "--no-store"]);
     let noted = ran.stderr.clone();
-    let report = words(ran.expect(1) + &noted);
+    let report = words(ran.expect(1) + noted.as_str());
     let proposes =
         "the branch proposes in `.tollgate/dismissals.toml` to dismiss `dynamic code execution` in a.js: it is a";
     assert!(report.contains(proposes) && !report.contains("suppressed"), "{report}");
