@@ -20,6 +20,6 @@ pub mod machine;
 pub use document::{Document, DocumentError};
 pub use id::{FeatureId, StepId};
 pub use iteration::{
-    Compliance, Criterion, DOES_NOT_COUNT, Iteration, Met, Outcome, Override, Remark, UNCHECKED, match_remarks,
-    override_in_force,
+    Compliance, Criterion, DOES_NOT_COUNT, Iteration, Met, NO_ANSWER, Outcome, Override, Remark, UNCHECKED,
+    match_remarks, override_in_force,
 };

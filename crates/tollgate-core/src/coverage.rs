@@ -79,6 +79,27 @@ pub struct NotReviewedGroup<'a> {
     pub only_lines: Option<LineRange>,
 }
 
+/// The most files that a group names.
+const MAX_FILES: usize = 5;
+
+impl NotReviewedGroup<'_> {
+    /// The place of the only hunk, or the files with their number of hunks: `a.rs:3-9`, `a.rs, b.rs and 3 more (7 hunks)`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let named: Vec<&str> = self.files.iter().take(MAX_FILES).map(|file| file.as_str()).collect();
+        let more = match self.files.len() - named.len() {
+            0 => String::new(),
+            n_more => format!(" and {n_more} more"),
+        };
+        let named = named.join(", ");
+        match (self.only_lines, self.n_hunks) {
+            (Some(lines), _) => format!("{named}:{lines}"),
+            (None, n_hunks) if n_hunks > 1 => format!("{named}{more} ({n_hunks} hunks)"),
+            (None, _) => format!("{named}{more}"),
+        }
+    }
+}
+
 /// The number of hunks per status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CoverageCount {
@@ -175,6 +196,13 @@ impl Coverage {
         reasons
     }
 
+    /// The skipped hunks in words: `1 unchanged since the review of abc1234, 2 skipped by a rule`; `None` without any.
+    #[must_use]
+    pub fn skipped_in_words(&self) -> Option<String> {
+        let skipped: Vec<String> = self.skipped().iter().map(|(why, n_hunks)| format!("{n_hunks} {why}")).collect();
+        (!skipped.is_empty()).then(|| skipped.join(", "))
+    }
+
     /// The number of hunks per status.
     #[must_use]
     pub fn count(&self) -> CoverageCount {
@@ -187,5 +215,39 @@ impl Coverage {
             }
         }
         count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hunk(file: &str, lines: Option<LineRange>, status: HunkStatus) -> CoveredHunk {
+        CoveredHunk { file: FilePath::parse(file).unwrap(), lines, status }
+    }
+
+    // Issue 17: unchanged hunks were "skipped by a rule".
+    #[test]
+    fn unchanged_hunks_are_not_said_to_be_skipped_by_a_rule() {
+        let unchanged = || HunkStatus::unchanged_since(&Sha::parse(&"a".repeat(40)).unwrap());
+        let generated = || HunkStatus::Skipped("generated".to_owned());
+        let of = |statuses: Vec<HunkStatus>| {
+            let hunks = statuses.into_iter().map(|status| hunk("a.rs", None, status)).collect();
+            Coverage { hunks }.skipped_in_words()
+        };
+        let both = of(vec![unchanged(), generated(), unchanged(), HunkStatus::Reviewed]);
+        assert_eq!(both.as_deref(), Some("2 unchanged since the review of aaaaaaa, 1 skipped by a rule"));
+        assert_eq!(of(vec![HunkStatus::Reviewed]), None);
+    }
+
+    // Issue 17: one failed call was listed once for each of 37 hunks.
+    #[test]
+    fn one_reason_for_many_files_is_one_group() {
+        let failed = || HunkStatus::NotReviewed("the call failed".to_owned());
+        let mut hunks = vec![hunk("z.rs", LineRange::new(3, 9), HunkStatus::NotReviewed("too large".to_owned()))];
+        hunks.extend((0..37).map(|index| hunk(&format!("{}.rs", index % 8), Some(LineRange::line(1)), failed())));
+        let coverage = Coverage { hunks };
+        let said: Vec<String> = coverage.not_reviewed().iter().map(NotReviewedGroup::in_words).collect();
+        assert_eq!(said, ["z.rs:3-9", "0.rs, 1.rs, 2.rs, 3.rs, 4.rs and 3 more (37 hunks)"]);
     }
 }

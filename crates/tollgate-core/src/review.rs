@@ -10,6 +10,7 @@ use crate::names::names;
 use crate::path::FilePath;
 use crate::sha::Sha;
 use crate::verdict::{self, BlockingCount, Verdict};
+use crate::verify;
 
 /// Why a finding does not count for the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,6 +140,17 @@ impl WithheldFinding {
     #[must_use]
     pub fn is_unverified_blocker(&self) -> bool {
         matches!(self.why, Withheld::Unverified(_)) && self.finding.severity.blocks()
+    }
+
+    /// True for a finding that the gate of the board counts all the same: one about the whole change, which has no code
+    /// to quote, and one below the severity floor.
+    #[must_use]
+    pub fn counts_at_gate(&self) -> bool {
+        match self.why {
+            Withheld::BelowFloor => true,
+            Withheld::Unverified(_) => verify::is_about_whole_change(&self.finding),
+            _ => false,
+        }
     }
 
     /// True for a blocker that is suppressed or not agreed. It does not count, and it is never silent.

@@ -13,6 +13,7 @@ use tollgate_core::path::FilePath;
 use tollgate_core::report::{self, sarif};
 use tollgate_core::review::{Review, Withheld};
 use tollgate_rules::catalog;
+use tollgate_rules::hit::REVIEWER;
 
 use crate::failure::Failure;
 use crate::store::{Database, Listed, Run};
@@ -75,6 +76,15 @@ pub fn recall(database: &Database, id: i64) -> Result<Option<StoredReview>, Fail
     let last = database.last_run_of(&run.subject)?.filter(|last| last.id != run.id);
     let is_outdated = last.as_ref().is_some_and(|last| last.id > run.id && is_outdated(&run, last));
     Ok(Some(StoredReview { run, listed, since, last: last.map(|last| last.id), is_outdated }))
+}
+
+/// The reviewers of a run. The rules review every change, also where they find nothing.
+pub fn reviewers(listed: &Listed) -> Vec<String> {
+    let rules = listed.state.is_some().then(|| REVIEWER.to_owned());
+    let mut names: Vec<String> = listed.reviewers.iter().cloned().chain(rules).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// The rules that a review names, as SARIF describes them.

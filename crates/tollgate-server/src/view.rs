@@ -314,6 +314,9 @@ pub(crate) struct CardBody {
     /// True when the last review approved and left an acceptance criterion unclear.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unchecked: bool,
+    /// True when a person approved it against its last review.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    approved_by_hand: bool,
     /// True when the last review approved and a blocker of it is suppressed, for example by a dismissal.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     blocker_suppressed: bool,
@@ -368,6 +371,7 @@ impl CardBody {
     /// A stored card with the number of rounds that the settings allow.
     pub(crate) fn new(card: Card, max_iterations: u32) -> Self {
         let Counts { critical, high, medium, low, nit, late } = card.counts;
+        let approved_by_hand = card.is_approved_by_hand();
         let progress = |progress: Progress| ProgressBody { new: progress.n_new, resolved: progress.n_resolved };
         Self {
             id: card.id.to_string(),
@@ -386,6 +390,7 @@ impl CardBody {
             max_iterations,
             outcomes: card.pips.iter().map(|outcome| outcome.as_str()).collect(),
             unchecked: card.is_unchecked,
+            approved_by_hand,
             blocker_suppressed: card.is_blocker_suppressed,
             findings: CountsBody { critical, high, medium, low, nit, late },
             since_last_review: card.progress.map(progress),

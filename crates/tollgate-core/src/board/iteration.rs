@@ -86,6 +86,9 @@ pub fn override_in_force(reviews: &[Iteration]) -> Vec<&Iteration> {
 /// The beginning of the note about a suppressed blocker, as [`Iteration::suppressed`] finds it.
 pub const DOES_NOT_COUNT: &str = "does not count: ";
 
+/// The summary of a review that failed before anything was said about the change.
+pub const NO_ANSWER: &str = "The review brought no answer.";
+
 /// The name of an approval whose acceptance criteria were not all answered.
 pub const UNCHECKED: &str = "approved, requirements not checked";
 
@@ -102,14 +105,20 @@ impl Iteration {
         if self.is_unchecked() { UNCHECKED } else { self.outcome.as_str() }
     }
 
+    /// True when somebody looked at a change: the agent changed something, and a reviewer answered.
+    #[must_use]
+    pub fn is_reviewed(&self) -> bool {
+        self.commit.is_some() && !(self.outcome == Outcome::Failed && self.summary == NO_ANSWER)
+    }
+
     /// Counts findings that are new since an earlier review, and findings of it that are gone.
     #[must_use]
     pub fn progress_since(&self, prior: &Self) -> (usize, usize) {
+        let known = match_remarks(&prior.findings, &self.findings);
         if self.commit.is_none() {
             // The agent changed nothing, so nothing is resolved.
-            return (self.findings.len(), 0);
+            return (self.findings.len() - known.len(), 0);
         }
-        let known = match_remarks(&prior.findings, &self.findings);
         let is_gone = |index: usize| !known.iter().any(|(prior, _)| *prior == index);
         let gone = prior.findings.iter().enumerate().filter(|(index, _)| is_gone(*index));
         // A dismissed finding is not resolved: its code is still there.
@@ -236,6 +245,11 @@ impl Compliance {
         self.criteria.iter().filter(|(_, met)| matches!(met, Met::Unclear { .. })).count()
     }
 
+    /// True when a reviewer answered one of the criteria, be it that it could not tell.
+    fn is_answered(&self) -> bool {
+        self.criteria.iter().any(|(_, met)| !matches!(met, Met::Unclear { evidence: None }))
+    }
+
     /// The answers in one sentence; `None` without criteria.
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
@@ -246,6 +260,8 @@ impl Compliance {
             (0, 0, 0) => None,
             (_, 0, 0) if n_all == 1 => Some("The acceptance criterion is met.".to_owned()),
             (_, 0, 0) => Some(format!("All {n_all} acceptance criteria are met.")),
+            (0, 0, _) if self.is_answered() && n_all == 1 => Some("The acceptance criterion is unclear.".to_owned()),
+            (0, 0, _) if self.is_answered() => Some(format!("All {n_all} acceptance criteria are unclear.")),
             (0, 0, _) if n_all == 1 => Some("The acceptance criterion is unclear: no reviewer answered it.".to_owned()),
             (0, 0, _) => Some(format!("All {n_all} acceptance criteria are unclear: no reviewer answered them.")),
             (met, unmet, unclear) => {
@@ -398,6 +414,22 @@ impl Remark {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Issue 17: "no reviewer answered it" stood beside the answer of a reviewer.
+    #[test]
+    fn unclear_criteria_say_that_nobody_answered_only_where_nobody_did() {
+        let said = |answers: &[Option<&str>]| {
+            let criterion = |evidence: &Option<&str>| {
+                let criterion = Criterion { id: "C1".to_owned(), text: "x".to_owned() };
+                (criterion, Met::Unclear { evidence: evidence.map(str::to_owned) })
+            };
+            Compliance { criteria: answers.iter().map(criterion).collect() }.in_words().unwrap()
+        };
+        assert_eq!(said(&[None]), "The acceptance criterion is unclear: no reviewer answered it.");
+        assert_eq!(said(&[None, None]), "All 2 acceptance criteria are unclear: no reviewer answered them.");
+        assert_eq!(said(&[Some("no file shows it")]), "The acceptance criterion is unclear.");
+        assert_eq!(said(&[None, Some("no file shows it")]), "All 2 acceptance criteria are unclear.");
+    }
 
     /// A finding with the fingerprint of a number, and the key of its first report if it was reworded.
     fn remark(print: u32, line: u32, evidence: &str, first: Option<&Remark>) -> Remark {

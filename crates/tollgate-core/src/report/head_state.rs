@@ -42,6 +42,9 @@ const MAX_EXPLANATION: usize = 700;
 /// The label of an approval at the gate of the board that left an acceptance criterion unclear.
 pub const NOT_CHECKED: &str = "Approved, requirements not checked";
 
+/// The label of an approval by a person against the review.
+pub const BY_HAND: &str = "Approved by hand";
+
 /// The most suppressions that are named.
 const MAX_NAMED: usize = 3;
 
@@ -85,6 +88,13 @@ impl LabelCounts {
     fn of_json(value: &Value) -> Self {
         let count = |index: usize| value[index].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
         Self(std::array::from_fn(count))
+    }
+
+    /// The number of findings of each label, by the worst severity of the label: Low stands for Low and Nit.
+    #[must_use]
+    pub fn by_severity(self) -> [(Severity, usize); 4] {
+        let [critical, major, medium, minor] = self.0;
+        [(Severity::Critical, critical), (Severity::High, major), (Severity::Medium, medium), (Severity::Low, minor)]
     }
 
     fn labelled(self) -> [(Label, usize); 4] {
@@ -220,12 +230,7 @@ impl HeadState {
         let outcome = Outcome::parse(result["outcome"].as_str()?)?;
         let counts = LabelCounts::of_json(&result["counts"]);
         let is_unclear = result["unclear"].as_u64().is_some_and(|n| n > 0);
-        let (colour, label) = match outcome {
-            Outcome::Approved if is_unclear => (Colour::Yellow, NOT_CHECKED),
-            Outcome::Approved => (Colour::Green, "Approved"),
-            Outcome::Rejected => (Colour::Red, "Rejected"),
-            Outcome::Failed => (Colour::Yellow, "The review is not complete"),
-        };
+        let (colour, label) = at_gate(outcome, is_unclear);
         let found = in_words(&counts.labelled()).unwrap_or_else(|| "no findings".to_owned());
         let criteria = result["criteria"].as_str().map(|criteria| criteria.trim_end_matches('.').to_owned());
         let caveats = [criteria, suppressed(review), not_agreed(review)];
@@ -238,7 +243,7 @@ impl HeadState {
     pub fn overridden(self, by: &Override) -> Self {
         let before = format!("{} before: {}", self.label, self.explanation);
         let explanation = format!("by {}: {}; {before}", by.who, by.reason.trim_end_matches('.'));
-        Self { colour: Colour::Green, label: "Approved by hand", explanation, gate: Gate::Open, ..self }
+        Self { colour: Colour::Green, label: BY_HAND, explanation, gate: Gate::Open, ..self }
     }
 
     /// The colour.
@@ -282,6 +287,17 @@ impl HeadState {
     #[must_use]
     pub fn plain(&self) -> String {
         format!("{} -- {}", self.label, self.explanation)
+    }
+}
+
+/// The colour and the label of a review at the gate of the board.
+#[must_use]
+pub fn at_gate(outcome: Outcome, is_unclear: bool) -> (Colour, &'static str) {
+    match outcome {
+        Outcome::Approved if is_unclear => (Colour::Yellow, NOT_CHECKED),
+        Outcome::Approved => (Colour::Green, "Approved"),
+        Outcome::Rejected => (Colour::Red, "Rejected"),
+        Outcome::Failed => (Colour::Yellow, "Review failed"),
     }
 }
 

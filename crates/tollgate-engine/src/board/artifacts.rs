@@ -1,5 +1,8 @@
 //! Artifacts of a feature: reviewed diffs, review texts and agent transcripts.
 
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use tollgate_core::board::FeatureId;
@@ -9,6 +12,7 @@ use tollgate_core::report;
 use super::folder::{Attachment, Broken};
 use super::{Board, Refused};
 use crate::failure::Failure;
+use crate::lock::Lock;
 use crate::store::board::{IterationRow, ProjectRow};
 
 /// The maximum size of one chunk of a transcript.
@@ -87,6 +91,26 @@ impl Board {
         let text = bytes.get(n_cut..whole_characters(&bytes)).unwrap_or_default();
         let text = String::from_utf8_lossy(text).into_owned();
         Ok((start.saturating_add(n_cut as u64), Output { text, next, is_open }))
+    }
+
+    /// True when a worker of this machine runs the jobs of the board, so that it takes over a project added just now.
+    pub fn has_worker(&self) -> bool {
+        let Ok(file) = File::options().read(true).write(true).open(self.worker_file()) else { return false };
+        matches!(Lock::exclusive(file), Ok(Err(_)))
+    }
+
+    /// Marks this process as a worker of the board for as long as the lock is held; several processes can be.
+    pub(super) fn announce_worker(&self) -> io::Result<Option<Lock>> {
+        let file = File::options().create(true).truncate(false).read(true).write(true).open(self.worker_file())?;
+        Ok(Lock::shared(file)?.ok())
+    }
+
+    /// The file that workers lock: beside the SQLite file, or in the data directory for a database elsewhere.
+    fn worker_file(&self) -> PathBuf {
+        match self.database().place().file() {
+            Some(file) => file.with_extension("worker"),
+            None => self.home().data.join("tollgate.worker"),
+        }
     }
 
     /// True when a worker runs the jobs of the project.

@@ -15,9 +15,8 @@
 
 use tollgate_core::answer;
 use tollgate_core::board::{
-    Compliance, Criterion, DOES_NOT_COUNT, Iteration, Met, Outcome, Remark, StepId, match_remarks,
+    Compliance, Criterion, DOES_NOT_COUNT, Iteration, Met, NO_ANSWER, Outcome, Remark, StepId, match_remarks,
 };
-use tollgate_core::coverage::HunkStatus;
 use tollgate_core::finding::{Category, Finding, Location, Severity};
 use tollgate_core::gate::FailOn;
 use tollgate_core::review::{DoubtKind, Review, Withheld, WithheldFinding};
@@ -83,7 +82,8 @@ pub(super) fn evaluate(reviewed: &Reviewed, facts: &Facts<'_>) -> GateResult {
     let blocking: Vec<&Remark> = blocking.map(|(_, remark)| remark).collect();
     // Of a reviewer's statement nothing tells whether the person knew its reason, so the approval covers it.
     let rejection = stated.rejection.as_deref().filter(|_| facts.overridden.is_empty());
-    let unseen = unseen(&reviewed.review, !facts.overridden.is_empty());
+    let is_settled = !blocking.is_empty() || rejection.is_some() || !facts.overridden.is_empty();
+    let unseen = unseen(&reviewed.review, is_settled);
     let (outcome, reason) = if !blocking.is_empty() {
         (Outcome::Rejected, Some(reason(&blocking, stated.rejection.as_deref())))
     } else if let Some(rejection) = rejection {
@@ -172,7 +172,7 @@ pub(super) fn failed(failure: &Failure, criteria: &[Criterion], facts: &Facts<'_
         base: Some(facts.base.to_owned()),
         findings: Vec::new(),
         late: Vec::new(),
-        summary: "The review brought no answer.".to_owned(),
+        summary: NO_ANSWER.to_owned(),
         reason: Some(failure.message.clone()),
         compliance: Compliance { criteria: criteria.iter().map(unclear).collect() },
         notes: failure.hint.iter().cloned().collect(),
@@ -183,10 +183,19 @@ pub(super) fn failed(failure: &Failure, criteria: &[Criterion], facts: &Facts<'_
     }
 }
 
-/// An iteration without changes.
-pub(super) fn nothing_changed(number: u32, at: &str, criteria: &[Criterion], base: Option<&str>) -> Iteration {
+/// An iteration without changes: the findings of the review before it are still open.
+pub(super) fn nothing_changed(
+    number: u32,
+    at: &str,
+    criteria: &[Criterion],
+    base: Option<&str>,
+    previous: Option<&Iteration>,
+) -> Iteration {
     let no = |criterion: &Criterion| (criterion.clone(), Met::Unclear { evidence: None });
     let title = "The agent changed nothing";
+    let is_open = |remark: &&Remark| remark.identity.is_some() || remark.title != title;
+    let still_open = previous.filter(|previous| previous.overridden.is_none() && previous.outcome != Outcome::Approved);
+    let still_open = still_open.into_iter().flat_map(|previous| previous.findings.iter().filter(is_open).cloned());
     Iteration {
         number,
         outcome: Outcome::Rejected,
@@ -195,7 +204,7 @@ pub(super) fn nothing_changed(number: u32, at: &str, criteria: &[Criterion], bas
         provider: OFFLINE_PROVIDER.to_owned(),
         commit: None,
         base: base.map(str::to_owned),
-        findings: vec![Remark {
+        findings: std::iter::once(Remark {
             category: Category::Compliance,
             severity: Severity::High,
             title: title.to_owned(),
@@ -205,7 +214,9 @@ pub(super) fn nothing_changed(number: u32, at: &str, criteria: &[Criterion], bas
             line: None,
             evidence: None,
             identity: None,
-        }],
+        })
+        .chain(still_open)
+        .collect(),
         late: Vec::new(),
         summary: "Nothing was changed, so there was nothing to review.".to_owned(),
         reason: Some(format!("{title}: implement the feature.")),
@@ -249,12 +260,7 @@ impl Decisions {
 
 /// The findings that are listed: those that count, those about the whole change, and those below the severity floor.
 fn listed(reviewed: &Reviewed) -> impl Iterator<Item = &Finding> {
-    let is_listed = |held: &&WithheldFinding| match held.why {
-        Withheld::BelowFloor => true,
-        Withheld::Unverified(_) => verify::is_about_whole_change(&held.finding),
-        _ => false,
-    };
-    let withheld = reviewed.review.withheld.iter().filter(is_listed).map(|held| &held.finding);
+    let withheld = reviewed.review.withheld.iter().filter(|held| held.counts_at_gate()).map(|held| &held.finding);
     reviewed.review.findings.iter().chain(withheld).filter(|finding| finding.severity != Severity::Praise)
 }
 
@@ -280,20 +286,15 @@ fn unmet((criterion, met): &(Criterion, Met)) -> Option<Remark> {
 
 /// Why the review is not complete: the unreviewed hunks, each with its reason, and all else.
 ///
-/// Claims about the whole change count here, so they leave nothing open; a person's approval settles a bare rejection.
-fn unseen(review: &Review, is_overridden: bool) -> Vec<String> {
+/// Claims about the whole change count here, so they leave nothing open. What rejects the change here, or a person's
+/// approval, settles a rejection that no verified finding explains.
+fn unseen(review: &Review, is_settled: bool) -> Vec<String> {
     let mut review = review.clone();
     review.withheld.retain(|held| !verify::is_about_whole_change(&held.finding));
-    review.doubts.retain(|doubt| !(is_overridden && doubt.kind == DoubtKind::Rejection));
-    let mut unseen: Vec<String> = Vec::new();
-    for hunk in review.coverage.iter().flat_map(|coverage| &coverage.hunks) {
-        if let HunkStatus::NotReviewed(why) = &hunk.status {
-            let one = format!("{} ({why})", hunk.file);
-            if !unseen.contains(&one) {
-                unseen.push(one);
-            }
-        }
-    }
+    review.doubts.retain(|doubt| !(is_settled && doubt.kind == DoubtKind::Rejection));
+    // One reason for many files, such as a failed call, is said once.
+    let groups = review.coverage.iter().flat_map(|coverage| coverage.not_reviewed());
+    let mut unseen: Vec<String> = groups.map(|group| format!("{} ({})", group.in_words(), group.why)).collect();
     if unseen.is_empty() {
         return review.incomplete_because();
     }

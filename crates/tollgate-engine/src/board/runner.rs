@@ -53,6 +53,8 @@ pub struct RunningFeature {
 /// The projects that this runner holds.
 #[derive(Default)]
 pub struct Projects {
+    /// Tells other processes that work is done here, also on projects that are added later.
+    presence: Option<crate::lock::Lock>,
     held: HashMap<i64, HeldProject>,
     /// Projects that another runner holds; logged once.
     elsewhere: HashSet<i64>,
@@ -95,6 +97,10 @@ impl JobKind for FeatureJobs {
 
     fn poll(&self, worker: &Arc<Shared<Self>>, projects: &mut Projects) -> Result<Duration, Failure> {
         process::panic_point("look");
+        if projects.presence.is_none() {
+            // Commands can do without; the next poll tries again.
+            projects.presence = self.board.announce_worker().ok().flatten();
+        }
         self.import_files(worker, projects)?;
         self.claim_due(worker, projects)?;
         // Files that could not be read are read again, also when nothing happens.

@@ -8,7 +8,8 @@ use tollgate_core::coverage::CoverageCount;
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::Gate;
 use tollgate_core::names;
-use tollgate_core::report::head_state::HeadState;
+use tollgate_core::report::head_state::{GATE_RESULT, HeadState, LabelCounts};
+use tollgate_core::review::Review;
 use tollgate_core::verdict::Verdict;
 
 use super::row::{self, Counts, Run};
@@ -354,20 +355,41 @@ fn listed(connection: &Connection, query: &RunQuery, which: RunConditions) -> sq
     for listed in &mut all {
         listed.reviewers = reviewers(connection, listed.id)?;
         listed.feature = feature(connection, listed.id)?;
-        listed.state = state(connection, listed)?;
+        if let Some(review) = row::by_id(connection, listed.id)?.and_then(|run| run.review) {
+            let state = state(connection, listed, &review)?;
+            if review.extra.contains_key(GATE_RESULT) {
+                listed.counts = counts_at_gate(&review, state.counts(), &listed.counts);
+            }
+            listed.state = Some(state);
+        }
     }
     Ok(all)
 }
 
 /// The state of a run's head, computed from its review and a person's approval against it.
-fn state(connection: &Connection, listed: &Listed) -> sql::Result<Option<HeadState>> {
-    let review = row::by_id(connection, listed.id)?.and_then(|run| run.review);
-    let Some(state) = review.map(|review| HeadState::stored(&review, listed.gate)) else { return Ok(None) };
-    let by = board::override_of_run(connection, listed.id)?;
-    Ok(Some(match by {
+fn state(connection: &Connection, listed: &Listed, review: &Review) -> sql::Result<HeadState> {
+    let state = HeadState::stored(review, listed.gate);
+    Ok(match board::override_of_run(connection, listed.id)? {
         Some(by) => state.overridden(&by),
         None => state,
-    }))
+    })
+}
+
+/// The counts of a review at the gate of the board, which also counts unmet criteria and some withheld findings.
+fn counts_at_gate(review: &Review, counts: LabelCounts, stored: &Counts) -> Counts {
+    let held: Vec<Severity> =
+        review.withheld.iter().filter(|held| held.counts_at_gate()).map(|held| held.finding.severity).collect();
+    let all = review.findings.iter().map(|finding| finding.severity).chain(held.iter().copied());
+    let n_nits = all.filter(|severity| *severity == Severity::Nit).count();
+    let n_praise = |(severity, n): &(Severity, usize)| (*severity == Severity::Praise).then_some(*n);
+    let mut by_severity: Vec<(Severity, usize)> = counts.by_severity().to_vec();
+    if let Some((_, n_low)) = by_severity.last_mut() {
+        *n_low = n_low.saturating_sub(n_nits);
+    }
+    by_severity.push((Severity::Nit, n_nits));
+    by_severity.push((Severity::Praise, stored.by_severity.iter().find_map(n_praise).unwrap_or_default()));
+    by_severity.retain(|(_, n)| *n > 0);
+    Counts { by_severity, withheld: stored.withheld.saturating_sub(held.len()) }
 }
 
 /// The reviewers of a run.

@@ -8,7 +8,8 @@ use tollgate_core::finding::{Category, Severity};
 use tollgate_core::visible::grouped;
 use tollgate_engine::board::iso;
 use tollgate_engine::failure::Failure;
-use tollgate_engine::store::{Counts, Listed, Names, OfFeature, Order, Origin};
+use tollgate_engine::history;
+use tollgate_engine::store::{Listed, Names, OfFeature, Order, Origin};
 
 use crate::app::Shared;
 use crate::extract::Query;
@@ -127,14 +128,14 @@ impl Row {
             ended_words: words::moment(&iso(listed.ended_ms)),
             result: result(&listed),
             partial: (n_missed > 0).then(|| format!("partial: {} not reviewed", words::count(n_missed, "hunk"))),
-            counts: counts(&listed.counts),
+            counts: counts(&listed),
             n_withheld: listed.counts.withheld,
             n_new: listed.n_new.filter(|n| *n > 0),
             n_resolved: listed.n_resolved.filter(|n| *n > 0),
             took: words::duration(listed.took_ms),
             cost: listed.cost_usd.map(words::cost),
             tokens: listed.n_tokens.map(|n| words::count(n, "token")),
-            reviewers: listed.reviewers.join(", "),
+            reviewers: history::reviewers(&listed).join(", "),
             feature: listed.feature.as_ref().map(FeatureLink::of),
             problem: listed.problem.as_deref().map(first_line),
             repository: listed.subject.repository,
@@ -176,13 +177,13 @@ pub(crate) fn result(listed: &Listed) -> Chip {
     Chip { class, sign, words: state.label().to_owned() }
 }
 
-pub(crate) fn counts(counts: &Counts) -> Vec<Chip> {
+pub(crate) fn counts(listed: &Listed) -> Vec<Chip> {
     let chip = |(severity, n): &(Severity, usize)| Chip {
         class: finding::kind(*severity),
         sign: finding::icon(*severity),
         words: format!("{n} {}", severity.as_str().to_lowercase()),
     };
-    counts.by_severity.iter().map(chip).collect()
+    listed.counts.by_severity.iter().map(chip).collect()
 }
 
 fn first_line(text: &str) -> String {

@@ -30,6 +30,15 @@ pub(crate) fn count(n: u64, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{} {word}s", grouped(n)) }
 }
 
+/// A text with a capital letter at its beginning and a period at its end.
+pub(crate) fn sentence(text: &str) -> String {
+    let text = text.trim();
+    let mut characters = text.chars();
+    let Some(first) = characters.next() else { return String::new() };
+    let end = if text.ends_with(['.', '!', '?', '…', ':']) { "" } else { "." };
+    format!("{}{}{end}", first.to_uppercase(), characters.as_str())
+}
+
 /// The length of a text: `1,204 characters`.
 pub(crate) fn characters(text: &str) -> String {
     count(text.chars().count() as u64, "character")
@@ -47,17 +56,17 @@ pub(crate) fn moment(iso: &str) -> String {
     parts().unwrap_or_else(|| iso.to_owned())
 }
 
-/// An error message as a sentence: with a capital and a period, unless it begins with a name in backticks.
-pub(crate) fn sentence(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    let end = if text.ends_with(['.', '?', '!']) || text.is_empty() { "" } else { "." };
-    format!("{first}{}{end}", characters.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sentences_begin_and_end_like_sentences() {
+        let cases = [("", ""), ("it is done", "It is done."), ("Why?", "Why?"), ("éa", "Éa."), ("ß", "SS.")];
+        for (text, expected) in cases {
+            assert_eq!(sentence(text), expected);
+        }
+    }
 
     #[test]
     fn figures_read_well() {

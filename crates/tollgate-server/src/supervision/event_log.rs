@@ -57,7 +57,8 @@ fn completed(payload: &Value, number: u64, detail: Detail) -> String {
         "approved" if payload["unchecked"] == true => "approves it, requirements not checked",
         "approved" => "approves it",
         "rejected" => "rejects it",
-        _ => "has no answer",
+        // Why stands in the line after it.
+        _ => return format!("the review of iteration {number} has no answer"),
     };
     let counted: Vec<String> = ["error", "warning", "info"]
         .iter()

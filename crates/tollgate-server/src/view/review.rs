@@ -9,7 +9,7 @@ use tollgate_core::report::json::{self, Form, Options};
 use tollgate_core::verdict::Verdict;
 use tollgate_engine::board::{Board, iso};
 use tollgate_engine::failure::Failure;
-use tollgate_engine::history::{Since, StoredReview};
+use tollgate_engine::history::{self, Since, StoredReview};
 use tollgate_engine::store::{Counts, Listed, OfFeature, RunQuery};
 use utoipa::ToSchema;
 
@@ -209,6 +209,7 @@ impl From<&HeadState> for HeadStateBody {
 
 impl From<Listed> for ReviewBody {
     fn from(listed: Listed) -> Self {
+        let reviewers = history::reviewers(&listed);
         Self {
             findings: FindingCounts::from(&listed.counts),
             run: listed.id,
@@ -233,7 +234,7 @@ impl From<Listed> for ReviewBody {
             resolved: listed.n_resolved,
             cost_usd: listed.cost_usd,
             tokens: listed.n_tokens,
-            reviewers: listed.reviewers,
+            reviewers,
             feature: listed.feature.map(FeatureRef::from),
         }
     }

@@ -1,7 +1,7 @@
 //! The board as a page, over HTTP.
 
 use insta::assert_snapshot;
-use tollgate_core::board::machine::Event;
+use tollgate_core::board::machine::{Event, Status};
 
 use crate::board::Real;
 use crate::client::Said;
@@ -153,5 +153,24 @@ fn the_server_says_what_a_description_asks_for() {
         let long = format!(r#"{{"description":"{}"}}"#, "x".repeat(200_001));
         assert_eq!(world.ask("POST", "/api/criteria", &long).await.status, 422);
         assert_eq!(world.ask("POST", "/api/criteria", "{}").await.status, 422);
+    });
+}
+
+// Issue 17: "Nothing waits for you" stood beside two cards that wait.
+#[test]
+fn a_card_that_waits_for_approval_is_counted_and_nothing_says_that_nothing_waits() {
+    story(|| async {
+        let world = World::start();
+        let (project, feature) = world.project_with_feature().await;
+        let passed = crate::record::review(1, vec![]);
+        world.review(project, &feature, vec![crate::stored::with_diff(passed)]);
+        let page = world.page(&format!("/projects/{project}")).await.body;
+        let card = page.split(&format!("id=\"card-{feature}\"")).nth(1).unwrap().split("</li>").next().unwrap();
+        assert!(card.contains("✓</span> approved"), "{card}");
+        let is_waiting = world.feature(project, &feature).state.status == Status::WaitingApproval;
+        assert_eq!(card.contains("approved, awaiting your approval"), is_waiting, "{card}");
+        assert!(!page.contains("Nothing waits for you"), "{page}");
+        let waiting = world.page(&format!("/projects/{project}?needs=1")).await;
+        assert_eq!(titles(&waiting).len(), usize::from(is_waiting), "{}", waiting.body);
     });
 }

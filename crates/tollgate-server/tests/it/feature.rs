@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use tollgate_core::board::machine::{Event, State, Status, Work};
-use tollgate_core::board::{Compliance, Criterion, FeatureId, Iteration, Met, Override, Remark};
+use tollgate_core::board::{Compliance, Criterion, FeatureId, Iteration, Met, NO_ANSWER, Outcome, Override, Remark};
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::review::Withheld;
 use tollgate_engine::store::board::{Changes, Facts, Field, NewFeature, NewIteration, Transition};
@@ -134,7 +134,7 @@ fn the_head_says_where_it_stands_and_why_and_what_can_be_done() {
         SARIF
         HTML
         The reviewer answers
-        Verdict: ✖ Changes requested
+        Verdict: ✖ Rejected
         Fix what is wrong.
         Iteration 1, rejected Iteration 2, rejected Compare round 1 of 3
         Commit2222222222
@@ -237,7 +237,7 @@ fn output_criteria_coverage_and_timeline_stand_beside_the_review() {
         main..feature · stored review 2
         Not looked at
         src/a.js The budget was used up.
-        Skipped by rule
+        Skipped
         src/a.js:20–29 generated
         Looked at
         src/a.js 1 hunk
@@ -595,5 +595,27 @@ fn untrusted_text_is_escaped_in_every_field() {
                 assert!(!page.contains(wrong), "{tail}: {wrong:?}");
             }
         }
+    });
+}
+
+// Issue 17: "Reviewed by rules only" stood beside "The review brought no answer".
+#[test]
+fn a_review_without_an_answer_has_no_reviewer() {
+    story(|| async {
+        let shown = Shown::added().await;
+        let Shown { world, project, feature } = &shown;
+        world.commit(*project, feature, &"1".repeat(40));
+        let failed = Iteration {
+            outcome: Outcome::Failed,
+            model: "tollgate/offline".to_owned(),
+            summary: NO_ANSWER.to_owned(),
+            reason: Some("the service answered 503".to_owned()),
+            ..review(1, vec![])
+        };
+        let iteration = Some(with_diff(failed));
+        world.happen(Transition { iteration, ..transition(*project, feature, Event::ReviewRefused) });
+        let page = read(&shown.page("").await);
+        assert!(page.contains("Review failed") && page.contains("the service answered 503"), "{page}");
+        assert!(!page.contains("Reviewed by") && !page.contains("rules only"), "{page}");
     });
 }

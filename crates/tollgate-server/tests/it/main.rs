@@ -14,6 +14,7 @@ mod jobs;
 mod listen;
 mod load;
 mod log;
+mod one_state;
 mod pages;
 mod record;
 mod reviews;

@@ -445,7 +445,7 @@ impl BoardContext<'_> {
 
     /// Warns if no server is running to do the queued work.
     fn warn_without_server(&self) -> Result<(), Failure> {
-        if !self.board.is_kept(&self.project)? {
+        if !self.board.is_kept(&self.project)? && !self.board.has_worker() {
             output::say(board::NO_SERVER);
         }
         Ok(())

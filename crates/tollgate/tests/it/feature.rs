@@ -96,7 +96,7 @@ fn show_tells_a_person_all_there_is() {
     Read JSON
     ID of project
 
-    status      waiting_approval: it is awaiting approval
+    status      awaiting approval
     priority    2
     branch      feature/ID, for main
     work tree   PROJECT/.worktrees/ID

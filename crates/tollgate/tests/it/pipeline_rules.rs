@@ -114,7 +114,8 @@ fn text_answers_fill_the_requirements() {
 #[test]
 fn findings_without_a_file_and_mild_ones_reach_files_and_the_fixing_agent() {
     let stub = FakeModel::answering(|question| {
-        if question.contains("+// tested") {
+        // Only the line that is new since the last review is marked.
+        if question.contains("*2+// tested") && !question.contains("*1+") {
             let said = |id: &str| json!({ "id": id, "state": "fixed", "evidence": "b.js:2 // tested in full" });
             let prior = [said("P1"), said("P2")];
             return json!({ "criteria": [], "prior": prior, "decision": "APPROVED", "summary": "Good.", "findings": [] })
@@ -147,6 +148,29 @@ fn findings_without_a_file_and_mild_ones_reach_files_and_the_fixing_agent() {
     for text in [text, task, findings.to_string()] {
         assert!(!text.contains("unknown"), "{text}");
     }
+    // Issue 17: one page said that no finding could be verified, and that one rejects.
+    let shown = tollgate(&desk, &["feature", "show", &id]).expect(0);
+    assert!(shown.contains("Rejected: 1 error") && !shown.contains("verified"), "{shown}");
+    let run = tollgate(&desk, &["history", "show", "1"]).expect(0);
+    assert!(run.contains("Rejected -- 1 major finding") && !run.contains("could be verified"), "{run}");
+}
+
+// Issue 17: after an iteration without changes the findings before it were gone.
+#[test]
+fn findings_stay_open_when_the_agent_changes_nothing() {
+    let desk = Desk::new(&format!("[ -f b.js ] || echo '{BAD}' > b.js"));
+    add_project(&desk);
+    let mut server = Server::start(&desk);
+    let id = add(&desk, "Read JSON", &["--start"]);
+    server.hears("it waits for a person");
+    let shown = tollgate(&desk, &["feature", "show", &id]).expect(0);
+    let last = shown.split("Iteration 2: rejected").nth(1).unwrap_or_else(|| panic!("{shown}"));
+    assert!(last.contains("The agent changed nothing") && last.contains("b.js:1"), "{shown}");
+    assert!(!last.contains(" by tollgate/offline"), "nobody reviewed it: {shown}");
+    let text = read(&desk, &id, "code-review-iteration-2.md");
+    assert!(text.contains("The agent changed nothing") && text.contains("b.js"), "{text}");
+    let list = server.json(&desk, "GET", "/api/projects/1/features", "", 200);
+    assert_eq!(list["features"][0]["sinceLastReview"], json!({ "new": 1, "resolved": 0 }), "{list}");
 }
 
 #[test]

@@ -298,6 +298,21 @@ fn two_servers_share_a_board_and_one_does_the_work() {
     second.hears("it passes the gate");
 }
 
+// Issue 17: a project that was added just now was said to have no server.
+#[test]
+fn a_project_added_beside_a_running_server_has_one() {
+    let desk = Desk::new(&works());
+    let mut server = Server::start(&desk);
+    server.hears("there is no project yet");
+    add_project(&desk);
+    let ran = tollgate(&desk, &["feature", "add", "Begins", "--start"]);
+    assert!(!ran.stderr.contains("no server is running"), "{}", ran.stderr);
+    server.hears("it passes the gate");
+    assert_eq!(server.end().0, Some(0));
+    let ran = tollgate(&desk, &["feature", "add", "Waits", "--start"]);
+    assert!(ran.stderr.contains("no server is running for this project"), "{}", ran.stderr);
+}
+
 #[test]
 fn a_server_without_work_leaves_it_to_others() {
     let desk = Desk::new(&works());

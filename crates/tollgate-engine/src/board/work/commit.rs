@@ -5,6 +5,7 @@
 
 use tollgate_core::board::commit::{self as message, Commit};
 use tollgate_core::board::machine::{Event, State, Status, Work};
+use tollgate_core::board::{Iteration, Outcome};
 
 use super::super::folder::Attachment;
 use super::super::{Change, Refused, gate_result};
@@ -54,7 +55,11 @@ impl FeatureJob<'_> {
             CommitResult::Nothing => {
                 let at = super::super::iso(self.board.now());
                 let criteria = feature.criteria();
-                let iteration = gate_result::nothing_changed(row.state.iteration, &at, &criteria, row.base.as_deref());
+                let rows = self.board.database().iterations(self.claim.project, &self.claim.feature)?;
+                let previous: Vec<Iteration> = rows.into_iter().map(|row| row.iteration).collect();
+                let before = previous.iter().rfind(|previous| previous.outcome != Outcome::Failed);
+                let (number, base) = (row.state.iteration, row.base.as_deref());
+                let iteration = gate_result::nothing_changed(number, &at, &criteria, base, before);
                 let mut change = Change::of(Event::NothingChanged);
                 change.iteration = Some(NewIteration { iteration, diff: None, delta: None, review: None });
                 change

@@ -9,6 +9,7 @@ use tollgate_core::board::machine::{Event, MAX_TRIES};
 use tollgate_core::board::{Criterion, FeatureId, Iteration, Met, Outcome, override_in_force};
 use tollgate_core::gate::Gate;
 use tollgate_core::report::head_state::{GATE_RESULT, HeadState};
+use tollgate_core::review::DoubtKind;
 use tollgate_core::sha::Sha;
 
 use super::super::gate_result::{self, Facts, GateResult};
@@ -398,7 +399,11 @@ fn record(reviewed: &Reviewed, iteration: &Iteration, subject: Subject, time: (u
     let mut completed = reviewed.completed();
     match iteration.outcome {
         Outcome::Approved => completed.gate = Gate::Open,
-        Outcome::Rejected => completed.gate = Gate::Closed,
+        Outcome::Rejected => {
+            completed.gate = Gate::Closed;
+            // The gate explains the rejection by what rejects here.
+            completed.review.doubts.retain(|doubt| doubt.kind != DoubtKind::Rejection);
+        }
         Outcome::Failed => {}
     }
     completed.review.extra.insert(GATE_RESULT.to_owned(), HeadState::gate_result(iteration));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::types::Value;
-use tollgate_core::board::machine::{State, Status};
+use tollgate_core::board::machine::{Review, State, Status};
 use tollgate_core::board::{DOES_NOT_COUNT, FeatureId, Outcome};
 
 use super::feature::Facts;
@@ -56,6 +56,12 @@ pub struct Card {
 }
 
 impl Card {
+    /// True when a person approved it against its last review.
+    pub fn is_approved_by_hand(&self) -> bool {
+        let is_against = self.pips.last().is_some_and(|last| *last != Outcome::Approved);
+        is_against && self.state.review == Review::Approved
+    }
+
     /// A card with defaults.
     pub fn new(id: FeatureId, state: State, facts: Facts) -> Self {
         Self {

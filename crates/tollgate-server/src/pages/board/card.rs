@@ -1,6 +1,6 @@
 //! A feature as a card: title, state, result of the last review, and the event it waits for.
 
-use tollgate_core::board::machine::{self, Action, MAX_TRIES, Pause, Review, State, Status, Work};
+use tollgate_core::board::machine::{self, Action, MAX_TRIES, Pause, State, Status, Work};
 use tollgate_core::board::{Outcome, UNCHECKED};
 use tollgate_core::visible::grouped;
 use tollgate_engine::board::iso;
@@ -226,15 +226,15 @@ fn pips(card: &Card, max_rounds: u32) -> Option<Pips> {
     if is_under_way {
         each.push(("running", "under way"));
     }
-    while each.len() < usize::try_from(max_rounds).unwrap_or(0) {
+    // Reviews of steps and rounds before a person resumed it do not use up the limit.
+    let round = state.round.max(1);
+    let n_seen = each.len().max(usize::try_from(state.iteration).unwrap_or(0));
+    let n_left = usize::try_from(max_rounds.saturating_sub(round)).unwrap_or(0);
+    while each.len() < n_seen.saturating_add(n_left) {
         each.push(("open", ""));
     }
     let named: Vec<&str> = each.iter().map(|(_, words)| *words).filter(|words| !words.is_empty()).collect();
-    let short = if state.iteration <= max_rounds {
-        format!("{}/{max_rounds}", state.iteration)
-    } else {
-        format!("no. {}", grouped(u64::from(state.iteration)))
-    };
+    let short = format!("{round}/{max_rounds}");
     let said = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
     let words = format!("iteration {}{said}", grouped(u64::from(state.iteration)));
     let hidden = each.len().saturating_sub(MAX_PIPS);
@@ -254,7 +254,7 @@ fn verdict(card: &Card) -> Option<Verdict> {
     let (kind, sign, words) = match last {
         Outcome::Approved if card.is_unchecked => ("warn", "?", UNCHECKED),
         Outcome::Approved => ("ok", "✓", "approved"),
-        _ if card.state.review == Review::Approved => ("ok", "✓", "approved by hand"),
+        _ if card.is_approved_by_hand() => ("ok", "✓", "approved by hand"),
         Outcome::Rejected => ("bad", "✕", "rejected"),
         Outcome::Failed => ("warn", "!", "review failed"),
     };

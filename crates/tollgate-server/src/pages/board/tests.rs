@@ -51,7 +51,7 @@ fn text(card: Card, frame: &Frame) -> String {
 }
 
 fn state(status: Status, work: Work, iteration: u32) -> State {
-    State { status, work, iteration, ..State::new() }
+    State { status, work, iteration, round: iteration, ..State::new() }
 }
 
 #[test]
@@ -145,14 +145,15 @@ fn a_card_that_waits_for_a_person_says_why_and_what_can_be_done() {
 
 #[test]
 fn a_card_that_passed_says_who_let_it_pass() {
-    let passed = State { review: Review::Approved, ..state(Status::WaitingApproval, Work::Nothing, 4) };
+    // A person resumed it after three rounds.
+    let passed = State { review: Review::Approved, round: 1, ..state(Status::WaitingApproval, Work::Nothing, 4) };
     let mut passed = card(passed);
     passed.pips = vec![Outcome::Rejected, Outcome::Rejected, Outcome::Rejected, Outcome::Approved];
     assert_snapshot!(text(passed.clone(), &frame()), @"
     Add login
     ⋯ [Actions for Add login]
     ⚑ approved, awaiting your approval 3 min 20 s ago
-    no. 4 [iteration 4: rejected, rejected, rejected, approved] ✓ approved
+    1/3 [iteration 4: rejected, rejected, rejected, approved] ✓ approved
     no agent → rules
     Complete [ Add login]
     ");

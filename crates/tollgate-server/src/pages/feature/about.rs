@@ -6,8 +6,7 @@ use tollgate_core::board::{Met, criteria};
 use tollgate_core::coverage::HunkStatus;
 
 use super::Loaded;
-use super::head::sentence;
-use crate::pages::words::{self, count};
+use crate::pages::words::{self, count, sentence};
 use crate::view::record::{HistoryEntry, ReviewerUsage, RunDetails};
 
 /// The most that is listed of what happened, and of hunks.
@@ -48,8 +47,9 @@ pub(super) struct Coverage {
     pub(super) n_missed: usize,
     /// Hunks that were not reviewed, with the reason.
     pub(super) missed: Vec<(String, String)>,
-    /// Hunks that a rule skips, with the rule.
+    /// Hunks that a rule skips or that an earlier review has seen, with the reason, and their number in words.
     pub(super) skipped: Vec<(String, String)>,
+    skipped_in_words: String,
     /// Files that were looked at, each with how many hunks.
     pub(super) files: Vec<(String, String)>,
     pub(super) n_more_files: usize,
@@ -65,9 +65,10 @@ impl Coverage {
         if self.n_missed > 0 {
             format!("{} of {} not looked at", self.n_missed, count(all as u64, "hunk"))
         } else if self.n_skipped > 0 {
-            format!("{} looked at, {} skipped by rule", count(self.n_reviewed as u64, "hunk"), self.n_skipped)
+            format!("{} looked at, {}", count(self.n_reviewed as u64, "hunk"), self.skipped_in_words)
         } else {
-            format!("all {} looked at", count(all as u64, "hunk"))
+            let all_of = if all == 1 { "" } else { "all " };
+            format!("{all_of}{} looked at", count(all as u64, "hunk"))
         }
     }
 
@@ -241,6 +242,8 @@ fn happened(step: &HistoryEntry) -> String {
         "approved" => "the review approved it",
         "rejected" => "the review sent it back",
         "review_failed" => "the review brought no answer",
+        "review_refused" => "the review failed, and is not repeated by itself",
+        "main_changed" => "the agent changed the main checkout",
         "head_moved" => "its branch was moved by a commit from outside",
         "step_done" => "a step was done",
         "step_failed" => "a step failed",
@@ -261,10 +264,10 @@ fn kind(event: &str) -> &'static str {
 }
 
 fn coverage(run: &RunDetails) -> Coverage {
-    let (mut missed, mut skipped) = (Vec::new(), Vec::new());
+    let mut skipped = Vec::new();
     let mut files: BTreeMap<&str, u64> = BTreeMap::new();
-    let hunks = run.hunks.as_deref().unwrap_or_default();
-    for hunk in hunks {
+    let stored = tollgate_core::coverage::Coverage { hunks: run.hunks.clone().unwrap_or_default() };
+    for hunk in &stored.hunks {
         let place = match hunk.lines {
             Some(lines) if lines.start() == lines.end() => format!("{}:{}", hunk.file, lines.start()),
             Some(lines) => format!("{}:{}–{}", hunk.file, lines.start(), lines.end()),
@@ -273,11 +276,15 @@ fn coverage(run: &RunDetails) -> Coverage {
         match &hunk.status {
             HunkStatus::Reviewed => *files.entry(hunk.file.as_str()).or_default() += 1,
             HunkStatus::Skipped(rule) => skipped.push((place, rule.clone())),
-            HunkStatus::NotReviewed(why) => missed.push((place, sentence(why))),
+            HunkStatus::NotReviewed(_) => {}
         }
     }
+    // One reason for many files, such as a failed call, is said once.
+    let mut missed: Vec<_> =
+        stored.not_reviewed().iter().map(|group| (group.in_words(), sentence(group.why))).collect();
+    let n_missed = stored.count().not_reviewed;
     let n_reviewed = usize::try_from(files.values().sum::<u64>()).unwrap_or(usize::MAX);
-    let (n_skipped, n_missed, n_files) = (skipped.len(), missed.len(), files.len());
+    let (n_skipped, n_files) = (skipped.len(), files.len());
     missed.truncate(AT_ONCE);
     skipped.truncate(AT_ONCE);
     let files = files.into_iter().take(AT_ONCE).map(|(file, n)| (file.to_owned(), count(n, "hunk")));
@@ -287,6 +294,7 @@ fn coverage(run: &RunDetails) -> Coverage {
         n_missed,
         missed,
         skipped,
+        skipped_in_words: stored.skipped_in_words().unwrap_or_default(),
         files: files.collect(),
         n_more_files: n_files.saturating_sub(AT_ONCE),
         reviewers: run.reviewers.clone(),

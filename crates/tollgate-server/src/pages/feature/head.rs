@@ -1,12 +1,14 @@
 //! The header of the page: title, state, and the verdict with its reason.
 
+use tollgate_core::board::Iteration;
 use tollgate_core::board::machine::{Pause, Status, Work};
-use tollgate_core::board::{Iteration, Outcome};
+use tollgate_core::report::head_state;
+use tollgate_core::verdict::Colour;
 use tollgate_core::visible::grouped;
 
 use super::Loaded;
 use super::query::{Query, Which};
-use crate::pages::words;
+use crate::pages::words::{self, sentence};
 
 /// A word with a sign and a colour that say the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,13 +138,17 @@ fn verdict(shown: Option<&Iteration>, loaded: &Loaded) -> Chip {
     match shown {
         None if is_reviewing => chip("info", "◆", "Being reviewed"),
         None => chip("muted", "○", "Not reviewed yet"),
-        Some(review) if review.overridden.is_some() => chip("ok", "✔", "Approved by hand"),
-        Some(review) => match review.outcome {
-            Outcome::Approved if review.is_unchecked() => chip("warn", "?", "Approved, requirements not checked"),
-            Outcome::Approved => chip("ok", "✔", "Approved"),
-            Outcome::Rejected => chip("bad", "✖", "Changes requested"),
-            Outcome::Failed => chip("warn", "▲", "No verdict"),
-        },
+        Some(review) if review.overridden.is_some() => chip("ok", "✔", head_state::BY_HAND),
+        Some(review) => {
+            let (colour, label) = head_state::at_gate(review.outcome, review.is_unchecked());
+            let (kind, icon) = match colour {
+                Colour::Green => ("ok", "✔"),
+                Colour::Yellow if review.is_unchecked() => ("warn", "?"),
+                Colour::Yellow | Colour::Blue => ("warn", "▲"),
+                Colour::Red => ("bad", "✖"),
+            };
+            chip(kind, icon, label)
+        }
     }
 }
 
@@ -221,10 +227,10 @@ fn facts(loaded: &Loaded) -> Vec<Fact> {
     if let Some(branch) = &feature.branch_name {
         facts.push(code("Branch", branch, usize::MAX));
     }
-    if let Some(review) = shown {
+    if let Some(review) = shown.filter(|review| review.is_reviewed()) {
         let who = match (review.model.as_str(), review.provider.as_str()) {
             ("tollgate/offline", _) => "rules only".to_owned(),
-            (model, "") => model.to_owned(),
+            (model, provider) if provider.is_empty() || provider == model => model.to_owned(),
             (model, provider) => format!("{model} ({provider})"),
         };
         facts.push(plain("Reviewed by", who));
@@ -249,26 +255,9 @@ fn facts(loaded: &Loaded) -> Vec<Fact> {
     facts
 }
 
-/// A text with a capital letter at its beginning and a period at its end.
-pub(super) fn sentence(text: &str) -> String {
-    let text = text.trim();
-    let mut characters = text.chars();
-    let Some(first) = characters.next() else { return String::new() };
-    let end = if text.ends_with(['.', '!', '?', '…', ':']) { "" } else { "." };
-    format!("{}{}{end}", first.to_uppercase(), characters.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sentences_begin_and_end_like_sentences() {
-        let cases = [("", ""), ("it is done", "It is done."), ("Why?", "Why?"), ("éa", "Éa."), ("ß", "SS.")];
-        for (text, expected) in cases {
-            assert_eq!(sentence(text), expected);
-        }
-    }
 
     // Issue 17: the page showed the ID of a step.
     #[test]

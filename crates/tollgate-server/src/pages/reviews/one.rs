@@ -4,13 +4,15 @@ use askama::Template;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
-use tollgate_core::coverage::{CoveredHunk, HunkStatus};
+use tollgate_core::coverage::{Coverage, CoveredHunk, HunkStatus};
 use tollgate_core::finding::{Finding, LineRange, Severity};
 use tollgate_core::fingerprint::Fingerprint;
-use tollgate_core::review::Review;
+use tollgate_core::report::head_state::GATE_RESULT;
+use tollgate_core::review::{Review, WithheldFinding};
+use tollgate_core::verify;
 use tollgate_core::visible::grouped;
 use tollgate_engine::board::iso;
-use tollgate_engine::history::{Since, StoredReview};
+use tollgate_engine::history::{self, Since, StoredReview};
 
 use super::{Chip, FeatureLink, in_words, origin_in_words};
 use crate::app::Shared;
@@ -86,6 +88,8 @@ struct CoverageView {
     is_known: bool,
     n_reviewed: usize,
     n_skipped: usize,
+    /// `1 unchanged since the review of abc1234, 2 skipped by a rule`
+    skipped_in_words: Option<String>,
     n_missed: usize,
     skipped: Vec<Hunk>,
     missed: Vec<Hunk>,
@@ -130,7 +134,8 @@ impl ReviewPage {
     fn new(chrome: Chrome, recalled: &StoredReview, n_wanted: usize) -> Self {
         let (run, listed) = (&recalled.run, &recalled.listed);
         let review = run.review.as_deref();
-        let findings: &[Finding] = review.map_or(&[], |review| &review.findings);
+        let (at_gate, withheld) = review.map(split).unwrap_or_default();
+        let findings: Vec<&Finding> = review.iter().flat_map(|review| &review.findings).chain(at_gate).collect();
         let title = listed.title.as_deref().filter(|title| !title.trim().is_empty());
         let n_shown = findings.len().min(n_wanted);
         let more = (n_shown < findings.len() && n_wanted < MAX_SHOWN)
@@ -145,15 +150,15 @@ impl ReviewPage {
             last: recalled.last,
             facts: facts(recalled),
             feature: listed.feature.as_ref().map(FeatureLink::of),
-            counts: super::counts(&listed.counts),
-            groups: groups(findings, recalled.since.as_ref(), n_shown),
+            counts: super::counts(listed),
+            groups: groups(&findings, recalled.since.as_ref(), n_shown),
             n_shown,
             n_findings: findings.len(),
             more,
             since: recalled.since.as_ref().map(SinceView::of),
             coverage: CoverageView::of(review),
-            withheld: review.map(withheld).unwrap_or_default(),
-            n_withheld: review.map_or(0, |review| review.withheld.len()),
+            n_withheld: withheld.len(),
+            withheld: withheld.into_iter().take(SHOWN).map(not_counted).collect(),
             asked: review.map(asked).unwrap_or_default(),
             notes: review.and_then(|review| review.notes.as_deref()).map(lines).unwrap_or_default(),
             has_review: review.is_some(),
@@ -161,35 +166,15 @@ impl ReviewPage {
     }
 }
 
-/// Why the review ended as it did.
+/// Why the review ended as it did: the explanation of the one state that every surface shows.
 fn reason(recalled: &StoredReview) -> String {
-    use tollgate_core::gate::Gate;
-    let Some(review) = &recalled.run.review else {
-        let why = recalled.run.problem.as_deref().unwrap_or("it was stopped");
-        return format!("There is no review, and nothing was approved: {why}.");
-    };
-    let blockers = review.blocking_count();
-    let n_blockers = (blockers.critical + blockers.high) as u64;
-    let n_remarks = review.findings.iter().filter(|finding| finding.severity != Severity::Praise).count() as u64;
-    let n_missed = recalled.run.coverage.not_reviewed as u64;
-    let found = match (n_blockers, n_remarks) {
-        (1, _) => "One finding must be fixed before merging.".to_owned(),
-        (2.., _) => format!("{} must be fixed before merging.", words::count(n_blockers, "finding")),
-        (0, 0) => "Nothing was found.".to_owned(),
-        (0, 1) => "One remark, which does not block.".to_owned(),
-        (0, n) => format!("{}, none of which blocks.", words::count(n, "remark")),
-    };
-    let gate = match recalled.listed.gate {
-        Some(Gate::Closed) if n_remarks == 0 => " It was rejected all the same: what was asked for is not there.",
-        Some(Gate::Closed) if n_blockers == 0 => " The gate closed all the same.",
-        _ => "",
-    };
-    let missed = match n_missed {
-        0 => String::new(),
-        1 => " One hunk was not looked at.".to_owned(),
-        n => format!(" {} were not looked at.", words::count(n, "hunk")),
-    };
-    format!("{found}{gate}{missed}")
+    match &recalled.listed.state {
+        Some(state) => words::sentence(state.explanation()),
+        None => {
+            let why = recalled.run.problem.as_deref().unwrap_or("it was stopped");
+            format!("There is no review, and nothing was approved: {}.", why.trim_end_matches('.'))
+        }
+    }
 }
 
 fn facts(recalled: &StoredReview) -> Vec<Fact> {
@@ -211,7 +196,7 @@ fn facts(recalled: &StoredReview) -> Vec<Fact> {
         plain("Ended", words::moment(&iso(run.finished_ms)) + " UTC"),
         plain("Took", words::duration(listed.took_ms)),
         plain("Lines added", grouped(run.n_added)),
-        plain("Reviewers", listed.reviewers.join(", ")),
+        plain("Reviewers", history::reviewers(listed).join(", ")),
     ];
     facts.extend(listed.cost_usd.map(|cost| plain("Cost", words::cost(cost))));
     facts.extend(listed.n_tokens.map(|n| plain("Tokens", grouped(n))));
@@ -221,7 +206,7 @@ fn facts(recalled: &StoredReview) -> Vec<Fact> {
 }
 
 /// The first so many findings, blockers first.
-fn groups(findings: &[Finding], since: Option<&Since>, n_shown: usize) -> Vec<Group> {
+fn groups(findings: &[&Finding], since: Option<&Since>, n_shown: usize) -> Vec<Group> {
     let mut groups = [
         Group { id: "blocking", title: "Must be fixed", findings: vec![] },
         Group { id: "remarks", title: "Remarks", findings: vec![] },
@@ -244,6 +229,8 @@ fn shown(finding: &Finding, mark: Mark, anchor: String) -> FindingView {
     let some = |text: &str| (!text.trim().is_empty()).then(|| text.to_owned());
     let by = [finding.origin.reviewer.as_deref(), finding.origin.rule.as_deref()];
     let by: Vec<&str> = by.into_iter().flatten().collect();
+    // A finding about the whole change has no place in it.
+    let location = Some(&finding.location).filter(|_| !verify::is_about_whole_change(finding));
     FindingView {
         anchor,
         id: finding.id.to_string(),
@@ -255,9 +242,9 @@ fn shown(finding: &Finding, mark: Mark, anchor: String) -> FindingView {
         evidence: some(&finding.evidence),
         suggestion: finding.suggestion.as_deref().and_then(some),
         reviewer: some(&by.join(" · ")),
-        file: Some(finding.location.file.as_str().to_owned()),
-        line: Some(finding.location.lines.start()),
-        place: Some(Place { text: at(finding.location.file.as_str(), finding.location.lines), href: None }),
+        file: location.map(|location| location.file.as_str().to_owned()),
+        line: location.map(|location| location.lines.start()),
+        place: location.map(|location| Place { text: at(location.file.as_str(), location.lines), href: None }),
         mark,
         offers: Offers::default(),
     }
@@ -296,14 +283,14 @@ impl CoverageView {
             HunkStatus::Skipped(reason) => Some(Hunk::new(covered, reason)),
             HunkStatus::Reviewed | HunkStatus::NotReviewed(_) => None,
         });
-        let missed = hunks().filter_map(|covered| match &covered.status {
-            HunkStatus::NotReviewed(reason) => Some(Hunk::new(covered, reason)),
-            HunkStatus::Reviewed | HunkStatus::Skipped(_) => None,
-        });
+        // One reason for many files, such as a failed call, is said once.
+        let groups = coverage.into_iter().flat_map(Coverage::not_reviewed);
+        let missed = groups.map(|group| Hunk { place: group.in_words(), reason: group.why.to_owned() });
         Self {
             is_known: coverage.is_some(),
             n_reviewed: count.reviewed,
             n_skipped: count.skipped,
+            skipped_in_words: coverage.and_then(Coverage::skipped_in_words),
             n_missed: count.not_reviewed,
             skipped: skipped.take(MAX_HUNKS).collect(),
             missed: missed.take(MAX_HUNKS).collect(),
@@ -325,11 +312,16 @@ impl Hunk {
     }
 }
 
-fn withheld(review: &Review) -> Vec<(FindingView, String)> {
-    let view = |held: &tollgate_core::review::WithheldFinding| {
-        (shown(&held.finding, Mark::None, format!("withheld-{}", held.finding.id)), held.why.to_string())
-    };
-    review.withheld.iter().take(SHOWN).map(view).collect()
+/// The withheld findings that count at the gate of the board, and the others.
+fn split(review: &Review) -> (Vec<&Finding>, Vec<&WithheldFinding>) {
+    let is_at_gate = review.extra.contains_key(GATE_RESULT);
+    let (counted, others): (Vec<_>, Vec<_>) =
+        review.withheld.iter().partition(|held| is_at_gate && held.counts_at_gate());
+    (counted.into_iter().map(|held| &held.finding).collect(), others)
+}
+
+fn not_counted(held: &WithheldFinding) -> (FindingView, String) {
+    (shown(&held.finding, Mark::None, format!("withheld-{}", held.finding.id)), held.why.to_string())
 }
 
 /// The models and agents that were asked, and their cost. The stored JSON is read as untrusted.

@@ -95,7 +95,7 @@ fn a_list_shows_what_each_review_found() {
         none
         −1 resolved
         4 s$0.25
-        claude
+        claude, rules
         9 Jan 2026, 14:22
         Pay by invoice
         #1 branch work · example.com/o/shop · command line
@@ -167,7 +167,7 @@ fn one_review_says_why_it_ended_so() {
         SARIF
         One HTML page
         ✖ Block
-        One finding must be fixed before merging.
+        1 critical finding must be fixed before merging; also 1 minor finding.
         ✖ 1 critical● 1 low
         Since review 1: 1 new, 1 still open, 1 resolved.
         Must be fixed 1
@@ -233,7 +233,7 @@ fn one_review_says_why_it_ended_so() {
         tollgate 0.1.0
         Coverage
         1 of 2 hunks reviewed, 1 skipped by a rule.
-        Skipped by a rule
+        Skipped
         Cargo.lock:1 generated
         Who was asked
         claude

@@ -57,6 +57,7 @@ fn note(card: &Card) -> String {
         }
         (_, Work::Nothing, None) if card.is_unchecked => UNCHECKED.to_owned(),
         (_, Work::Nothing, None) if card.is_blocker_suppressed => "approved, a blocker is dismissed".to_owned(),
+        (_, Work::Nothing, None) if card.is_approved_by_hand() => "approved by hand".to_owned(),
         (_, Work::Nothing, None) => String::new(),
         _ => card.state.in_words(),
     }

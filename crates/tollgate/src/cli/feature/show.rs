@@ -58,7 +58,8 @@ fn head(scene: &BoardContext<'_>, row: &FeatureRow) -> String {
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<10}  {}", visible(value).replace('\n', "\n            "));
     };
-    line("status", &format!("{}: {}", row.state.status, row.state.in_words()));
+    let state = row.state.in_words();
+    line("status", state.strip_prefix("it is ").unwrap_or(&state));
     if let Some(why) = &row.broken {
         line("broken", &format!("its file cannot be read: {why}"));
     }
@@ -96,14 +97,14 @@ fn head(scene: &BoardContext<'_>, row: &FeatureRow) -> String {
 fn review(text: &mut String, iteration: &Iteration) {
     let commit = iteration.commit.as_deref().map(|commit| commit.get(..7).unwrap_or(commit));
     let commit = commit.map(|commit| format!(", commit {commit}")).unwrap_or_default();
+    let by = if iteration.is_reviewed() { format!(" by {}", visible(&iteration.model)) } else { String::new() };
     let outdated = if iteration.outdated { ", outdated" } else { "" };
     let _ = writeln!(
         text,
-        "Iteration {}: {}{outdated}, {} by {}{commit}",
+        "Iteration {}: {}{outdated}, {}{by}{commit}",
         iteration.number,
         iteration.outcome_in_words(),
         visible(&iteration.reviewed_at),
-        visible(&iteration.model),
     );
     let said = |text: &mut String, value: &str| {
         if !value.trim().is_empty() {

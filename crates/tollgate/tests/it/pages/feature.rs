@@ -51,7 +51,7 @@ fn a_feature_is_started_and_its_page_follows_it_through_the_gate() {
     check_first(&browser);
     // Iterations one by one, and beside each other.
     browser.press("1");
-    browser.sees("Changes requested");
+    browser.sees("Rejected");
     assert!(browser.place().ends_with("?iteration=1"), "{}", browser.place());
     browser.press("c");
     browser.sees("1 resolved, 0 still open, 0 new");
@@ -246,7 +246,7 @@ fn without_scripts_everything_can_be_read_and_commands_are_named() {
     let browser = site.open();
     browser.javascript_off();
     browser.go(&site.page_of(&id));
-    for words in ["Changes requested", "dynamic code execution", "eval(text)"] {
+    for words in ["Rejected", "dynamic code execution", "eval(text)"] {
         browser.sees(words);
     }
     browser.sees(&format!("tollgate feature approve {id} --reason TEXT"));
@@ -254,7 +254,7 @@ fn without_scripts_everything_can_be_read_and_commands_are_named() {
     browser.sees("dynamic code execution");
     assert!(browser.place().contains("open=1"), "{}", browser.place());
     browser.go(&format!("{}?iteration=1", site.page_of(&id)));
-    browser.sees("Changes requested");
+    browser.sees("Rejected");
     browser.width(375);
     assert!(browser.sideways() <= 0.0, "{}", browser.sideways());
 }

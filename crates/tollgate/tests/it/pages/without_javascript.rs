@@ -23,7 +23,7 @@ fn the_board_is_there_with_its_cards_and_the_commands_for_them() {
 #[test]
 fn a_feature_is_there_with_verdict_findings_diff_and_criteria() {
     let shown = [
-        "Changes requested",
+        "Rejected",
         "Rounding each position makes the sum wrong",
         "src/basket.js",
         "const items = eval(text);",
