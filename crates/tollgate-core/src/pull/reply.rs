@@ -69,8 +69,13 @@ pub fn help(to: &ReplyTarget<'_>) -> String {
 /// Lists the commands that work on a closed pull request.
 #[must_use]
 pub fn help_when_closed(to: &ReplyTarget<'_>) -> String {
-    let works = |command: &str| !matches!(command, "review" | "full review" | "pause" | "resume");
-    to.answer(&format!("This pull request is closed, so it is not reviewed.\n\n{}{}", table(to, works), ACCESS_NOTE))
+    to.answer(&format!("{CLOSED}\n\n{}{}", table(to, works_when_closed), ACCESS_NOTE))
+}
+
+const CLOSED: &str = "This pull request is closed, so it is not reviewed.";
+
+fn works_when_closed(command: &str) -> bool {
+    !matches!(command, "review" | "full review" | "pause" | "resume")
 }
 
 const ACCESS_NOTE: &str = "\nAll commands except `explain` and `help` need write access to this repository.";
@@ -102,7 +107,7 @@ pub fn explain(to: &ReplyTarget<'_>, finding: &Finding, rule: Option<&str>) -> S
     }
     let rule = finding.origin.rule.as_deref().map(|rule| shown(rule, 100)).filter(|rule| !rule.is_empty());
     let by = rule.map_or_else(String::new, |rule| format!("Found by the rule {}. ", code_span(&rule)));
-    let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding)));
+    let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding).short()));
     // Praise asks for nothing, so there is nothing to dismiss.
     let dismiss = match finding.severity {
         Severity::Praise => String::new(),
@@ -138,7 +143,7 @@ fn dismissed_in(to: &ReplyTarget<'_>, done: &str, finding: &Finding, reason: &st
 pub fn proposed(to: &ReplyTarget<'_>, finding: &Finding, reason: &str) -> String {
     let reason = words(reason).map_or_else(String::new, |reason| format!(" Reason: {reason}"));
     let what = format!("**{}** at {}", title(finding), place(finding));
-    let key = FindingKey::of(finding);
+    let key = FindingKey::of(finding).short();
     let (confirm, reject) = (to.say(&format!("confirm {key}")), to.say(&format!("reject {key}")));
     to.answer(&format!(
         "Proposed to dismiss: {what}.{reason}\n\nThe finding counts until a person with write access writes {confirm}; \
@@ -155,7 +160,7 @@ pub fn rejected(to: &ReplyTarget<'_>, finding: &Finding) -> String {
 /// Reports that no agent proposed to dismiss a finding.
 #[must_use]
 pub fn no_proposal(to: &ReplyTarget<'_>, finding: &Finding) -> String {
-    let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding)));
+    let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding).short()));
     to.answer(&format!(
         "No dismissal of **{}** at {} is proposed. Write {dismiss} to dismiss it.",
         title(finding),
@@ -166,7 +171,7 @@ pub fn no_proposal(to: &ReplyTarget<'_>, finding: &Finding) -> String {
 /// Asks for the reason of a dismissal.
 #[must_use]
 pub fn needs_reason(to: &ReplyTarget<'_>, finding: &Finding) -> String {
-    let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding)));
+    let dismiss = to.say(&format!("dismiss {} <reason>", FindingKey::of(finding).short()));
     let why = if finding.severity == Severity::Critical { "A critical finding" } else { "A finding" };
     to.answer(&format!("{why} needs a reason to be dismissed: {dismiss}"))
 }
@@ -225,13 +230,19 @@ fn with_findings(to: &ReplyTarget<'_>, mut text: String, findings: &[Finding]) -
 /// Reports that the pull request is closed.
 #[must_use]
 pub fn closed(to: &ReplyTarget<'_>) -> String {
-    to.answer("This pull request is closed, so it is not reviewed. Reopen it to have it reviewed.")
+    to.answer(&format!("{CLOSED} Reopen it to have it reviewed."))
 }
 
 /// Reports that there is no review yet.
 #[must_use]
 pub fn no_review(to: &ReplyTarget<'_>) -> String {
     to.answer(&format!("This pull request has no review yet. Write {} to request one.", to.say("review")))
+}
+
+/// Reports that a closed pull request was never reviewed.
+#[must_use]
+pub fn no_review_when_closed(to: &ReplyTarget<'_>) -> String {
+    to.answer("This pull request has no review, and it is closed. Reopen it to have it reviewed.")
 }
 
 /// Confirms that reviews are paused.
@@ -280,14 +291,24 @@ pub fn no_permission(to: &ReplyTarget<'_>) -> String {
 /// Reports an unknown command.
 #[must_use]
 pub fn unknown(to: &ReplyTarget<'_>, said: &str) -> String {
-    let text = match words(said) {
+    to.answer(&format!("{}\n\n{}", unknown_words(to, said, |_| true), table(to, |_| true)))
+}
+
+/// Reports an unknown command on a closed pull request.
+#[must_use]
+pub fn unknown_when_closed(to: &ReplyTarget<'_>, said: &str) -> String {
+    let text = unknown_words(to, said, works_when_closed);
+    to.answer(&format!("{text} {CLOSED}\n\n{}", table(to, works_when_closed)))
+}
+
+fn unknown_words(to: &ReplyTarget<'_>, said: &str, works: impl Fn(&str) -> bool) -> String {
+    match words(said) {
         None => "No command given.".to_owned(),
-        Some(words) => match nearest(said) {
+        Some(words) => match nearest(said).filter(|command| works(command)) {
             Some(command) => format!("Unknown command {words}. Did you mean {}?", to.say(command)),
             None => format!("Unknown command {words}."),
         },
-    };
-    to.answer(&format!("{text}\n\n{}", table(to, |_| true)))
+    }
 }
 
 /// Reports a failed command.

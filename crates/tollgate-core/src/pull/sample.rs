@@ -10,7 +10,7 @@ use crate::review::Review;
 use crate::sha::Sha;
 
 /// A finding at `file:line`, `file:first-last`, or `file:line:LEFT`.
-pub(super) fn finding(place: &str, severity: &str, evidence: &str) -> Finding {
+pub(crate) fn finding(place: &str, severity: &str, evidence: &str) -> Finding {
     let mut parts = place.split(':');
     let file = FilePath::parse(parts.next().unwrap()).unwrap();
     let lines = parts.next().unwrap();

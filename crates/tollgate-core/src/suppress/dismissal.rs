@@ -134,6 +134,13 @@ impl Dismissal {
         Self { name, who: who.map(str::to_owned), at: Some(at), everywhere, ..self }
     }
 
+    /// Names the agent that proposed it, if one did.
+    pub fn confirms(&mut self, agent: Option<&str>) {
+        if let Some(agent) = agent {
+            self.name.push_str(&format!(", proposed by {agent}"));
+        }
+    }
+
     /// The kind of its suppressions.
     #[must_use]
     pub fn suppressor(&self) -> Suppressor {

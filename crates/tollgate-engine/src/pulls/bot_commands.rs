@@ -93,7 +93,11 @@ fn execute(
         Command::Pause => answer(BotEffect::Pause, reply::paused(&to)),
         Command::Resume => answer(BotEffect::Resume, reply::resumed(&to)),
         Command::Help => answer(BotEffect::Nothing, reply::help(&to)),
-        Command::Unknown { words } => answer(BotEffect::Nothing, reply::unknown(&to, words)),
+        Command::Unknown { words } => {
+            let is_open = job.pull()?.is_open;
+            let body = if is_open { reply::unknown(&to, words) } else { reply::unknown_when_closed(&to, words) };
+            answer(BotEffect::Nothing, body)
+        }
         Command::Explain { finding } => match found(job, row, place, finding.as_deref(), &to)? {
             Ok((_, finding)) => {
                 let rule = finding.origin.rule.as_deref().and_then(catalog::find).map(|rule| rule.why);
@@ -254,7 +258,10 @@ fn found(
     named: Option<&str>,
     to: &ReplyTarget<'_>,
 ) -> Result<Result<(Run, Finding), String>, JobError> {
-    let Some(run) = last_run(job, row)? else { return Ok(Err(reply::no_review(to))) };
+    let Some(run) = last_run(job, row)? else {
+        let is_open = job.pull()?.is_open;
+        return Ok(Err(if is_open { reply::no_review(to) } else { reply::no_review_when_closed(to) }));
+    };
     let findings = run.review.as_ref().map(|review| review.findings.clone()).unwrap_or_default();
     let of_thread = match place {
         CommentRef::Thread { root, .. } => key_of(job, root)?.map(|key| key.to_string()),
@@ -314,7 +321,11 @@ fn dismiss(
     (dismissal, everywhere): (Dismissal, bool),
 ) -> Result<CommandResult, JobError> {
     let subject = subject(job);
-    let dismissal = dismissal.made(Some(&told.who), iso(job.pulls.now()), everywhere);
+    let mut dismissal = dismissal.made(Some(&told.who), iso(job.pulls.now()), everywhere);
+    let is_confirmed =
+        |row: &DismissalRow| row.is_for(&subject.name) && row.dismissal.fingerprint == dismissal.fingerprint;
+    let proposal = job.pulls.database().proposals(&subject.repository)?.into_iter().find(is_confirmed);
+    dismissal.confirms(proposal.and_then(|proposal| proposal.who).as_deref());
     let Some((record, posts)) = reevaluated(job, row, run, |review| Some(without(review, &dismissal)))? else {
         return Ok(CommandResult::nothing());
     };

@@ -19,6 +19,9 @@ use crate::config::{ModeWord, Settings};
 use crate::forge::host::ReviewEvent;
 use crate::pipeline::{self, Reviewed, SinceLast};
 
+/// The beginning of a comment with Review Details and nothing else.
+const DETAILS_ALONE: &str = "<details>\n<summary>Review Details</summary>";
+
 /// The inputs of a review's posts.
 #[derive(Clone, Copy)]
 pub struct PostInputs<'a> {
@@ -116,6 +119,11 @@ impl ReevaluatedReview<'_> {
         let head = &review.reviewed;
         let state = HeadState::stored(review, Some(gate));
         let summary = pipeline::stored_summary_text(review, gate, &settings.bot);
+        // Review Details alone are folded, so the verdict stands above them.
+        let summary = summary.map(|text| match review.findings.is_empty() && text.starts_with(DETAILS_ALONE) {
+            true => format!("{}\n\n{text}", state.markdown()),
+            false => text,
+        });
         let surface = surface::surface(&SurfaceInput {
             bot: &settings.bot,
             mention: Some(self.mention),

@@ -305,9 +305,7 @@ impl DismissalRow {
     fn named(self) -> Self {
         let Self { dismissal, who, made_ms, subject, proposed_by, is_proposal } = self;
         let mut dismissal = dismissal.made(who.as_deref(), iso(made_ms), subject.is_none());
-        if let Some(agent) = &proposed_by {
-            dismissal.name.push_str(&format!(", proposed by {agent}"));
-        }
+        dismissal.confirms(proposed_by.as_deref());
         Self { dismissal, who, made_ms, subject, proposed_by, is_proposal }
     }
 }

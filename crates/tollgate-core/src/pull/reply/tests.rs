@@ -61,7 +61,7 @@ fn a_finding_is_explained() {
 
     Parse it.
 
-    <sub>Found by the rule `js-eval`. If this is wrong, write `@tollgate dismiss fp-3a115a22cc61dc04-54073f8a <reason>`.</sub>
+    <sub>Found by the rule `js-eval`. If this is wrong, write `@tollgate dismiss f-6779a341 <reason>`.</sub>
 
     <!-- tollgate:reply comment=123 -->
     ");
@@ -74,7 +74,7 @@ fn a_finding_is_explained() {
 
     At src/a.js (3-4).
 
-    <sub>If this is wrong, write `@tollgate dismiss fp-3a115a22cc61dc04-811c9dc5 <reason>`.</sub>
+    <sub>If this is wrong, write `@tollgate dismiss f-35041d41 <reason>`.</sub>
 
     <!-- tollgate:reply comment=123 -->
     ");
@@ -89,7 +89,7 @@ fn a_dismissal_is_confirmed_with_its_reason() {
     <!-- tollgate:reply comment=123 -->
     ");
     assert_snapshot!(needs_reason(&TO, &finding("a.js:3", "Critical", "x")), @"
-    A critical finding needs a reason to be dismissed: `@tollgate dismiss fp-83d88a0013f5ee09-0162f6e5 <reason>`
+    A critical finding needs a reason to be dismissed: `@tollgate dismiss f-58afa5b2 <reason>`
 
     <!-- tollgate:reply comment=123 -->
     ");
@@ -115,6 +115,25 @@ fn an_unknown_finding_is_answered_with_the_known_ones() {
     let several = no_such_finding(&TO, Some("fp-83d88a0013f5ee09"), &many);
     assert!(several.starts_with("`fp-83d88a0013f5ee09` matches several findings."), "{several}");
     assert!(no_such_finding(&TO, None, &many).contains("\n- and 10 more\n"));
+}
+
+// Issue 17: commands that cannot work were offered on closed pull requests.
+#[test]
+fn a_closed_pull_request_is_offered_no_reviews() {
+    let said = [
+        help_when_closed(&TO),
+        closed(&TO),
+        no_review_when_closed(&TO),
+        unknown_when_closed(&TO, "revew"),
+        unknown_when_closed(&TO, "paus"),
+    ];
+    for text in said {
+        assert!(text.contains("closed"), "{text}");
+        for command in ["@tollgate review", "@tollgate full review", "@tollgate pause", "@tollgate resume"] {
+            assert!(!text.contains(command), "{text}");
+        }
+    }
+    assert!(unknown_when_closed(&TO, "explan F001").contains("Did you mean `@tollgate explain <id>`?"));
 }
 
 #[test]

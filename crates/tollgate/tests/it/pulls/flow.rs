@@ -344,7 +344,7 @@ fn a_bot_proposes_a_dismissal_and_a_person_with_write_access_confirms_it() {
     server.settled(&pull);
     let proposed = pull.say("helper[bot]", "@tollgate dismiss F001 the text is ours");
     let answer = server.answered(&pull, proposed);
-    assert!(answer.contains("Proposed to dismiss") && answer.contains("@tollgate confirm fp-"), "{answer}");
+    assert!(answer.contains("Proposed to dismiss") && answer.contains("@tollgate confirm f-"), "{answer}");
     assert_eq!(pull.seen().conclusion(), Some("failure"));
     // Two bots do not talk forever.
     let n_answers = pull.seen().others.len();
@@ -355,7 +355,10 @@ fn a_bot_proposes_a_dismissal_and_a_person_with_write_access_confirms_it() {
     assert_eq!(pull.seen().others.len(), n_answers + 1);
     assert!(answer.contains("Dismissed") && answer.contains("the text is ours"), "{answer}");
     wait_until_concluded(&server, &pull, "success");
-    assert_eq!(pull.seen().problems(), [""; 0]);
+    let seen = server.settled(&pull);
+    let summary = &seen.summaries[0].body;
+    assert!(summary.contains("a dismissal by ada, proposed by helper\\[bot\\]: the text is ours"), "{summary}");
+    assert_eq!(seen.problems(), [""; 0]);
 }
 
 #[test]
