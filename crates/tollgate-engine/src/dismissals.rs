@@ -163,9 +163,9 @@ mod tests {
     fn an_existing_dismissal_is_not_added_again() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &with(folder.path(), &finding("eval(x)"), "it is ours").unwrap());
-        let refused = with(folder.path(), &finding("eval(x)"), "again").unwrap_err();
+        let refused = with(folder.path(), &finding("eval(x)"), "once again").unwrap_err();
         assert!(refused.message.ends_with("already: it is ours"), "{}", refused.message);
-        assert!(with(folder.path(), &finding("eval(y)"), "again").is_ok());
+        assert!(with(folder.path(), &finding("eval(y)"), "once again").is_ok());
     }
 
     #[track_caller]
@@ -174,7 +174,7 @@ mod tests {
         write(folder.path(), text);
         let failure = read(folder.path()).unwrap_err();
         assert!(failure.message.contains(problem), "{}", failure.message);
-        assert_eq!(with(folder.path(), &finding("x"), "y").unwrap_err(), failure);
+        assert_eq!(with(folder.path(), &finding("x"), "it is ours").unwrap_err(), failure);
     }
 
     #[test]

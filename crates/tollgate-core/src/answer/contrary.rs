@@ -32,7 +32,7 @@ pub(super) fn rejects(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim();
         is_code ^= line.starts_with("```");
-        !is_code && !line.starts_with(['>', '`']) && sentences(line).any(|sentence| is_rejection(sentence))
+        !is_code && !line.starts_with(['>', '`']) && sentences(line).any(is_rejection)
     })
 }
 

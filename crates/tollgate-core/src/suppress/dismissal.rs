@@ -75,8 +75,8 @@ fn answered(claim: ComparedFinding<'_>) -> ComparedFinding<'_> {
 
 /// The fewest words of a reason.
 const MIN_WORDS: usize = 2;
-/// The fewest letters and digits of a word.
-const MIN_LETTERS_OF_WORD: usize = 2;
+/// The fewest letters and digits of a reason in several words.
+const MIN_LETTERS_OF_WORDS: usize = 5;
 /// The fewest letters and digits of a reason in one word.
 const MIN_LETTERS: usize = 8;
 /// The first character of the scripts that write a word in few characters and without spaces.
@@ -89,8 +89,9 @@ pub fn reason(text: &str) -> Result<&str, String> {
     let weight = |character: char| if character >= FIRST_IDEOGRAPH { 4 } else { 1 };
     let is_letter = |character: char| character.is_alphanumeric() && !is_hidden(character);
     let words = text.split(|character| !is_letter(character)).map(|word| word.chars().map(weight).sum::<usize>());
-    let words: Vec<usize> = words.filter(|letters| *letters >= MIN_LETTERS_OF_WORD).collect();
-    if words.len() >= MIN_WORDS || words.iter().any(|letters| *letters >= MIN_LETTERS) {
+    let words: Vec<usize> = words.filter(|letters| *letters > 0).collect();
+    let n_letters: usize = words.iter().sum();
+    if n_letters >= MIN_LETTERS || (words.len() >= MIN_WORDS && n_letters >= MIN_LETTERS_OF_WORDS) {
         Ok(text)
     } else {
         Err("a dismissal needs a reason in words: two words, or one of eight letters".to_owned())

@@ -349,14 +349,14 @@ fn open_medium_findings_are_counted_in_the_update() {
         &review,
         FailOn::default(),
         before,
-        ":large_blue_circle: **Still ready** -- No new issues; 3 non-blocking finding(s) remain",
+        ":yellow_circle: **Still needs changes** -- 3 non-blocking finding(s) remain",
     );
     let new = delta(&[0], &[1, 2], &[], Vec::new());
     check(
         &review,
         FailOn::default(),
         new,
-        ":large_blue_circle: **Still ready** -- No new blocking issues; 3 non-blocking finding(s) remain",
+        ":yellow_circle: **Still needs changes** -- No new blocking issues; 3 non-blocking finding(s) remain",
     );
 }
 

@@ -191,9 +191,9 @@ fn a_dismissal_holds_until_it_is_withdrawn() {
     let folder = Folder::new();
     let mut store = folder.store();
     let finding = finding(0, "one", Severity::High);
-    store.dismiss(&dismissal(&finding, "work", person("Ada"), "first"), 1).unwrap();
-    store.dismiss(&dismissal(&finding, "work", person("Ada"), "second"), 2).unwrap();
-    assert_eq!(held(&store, "work"), ["a dismissal by Ada: second"]);
+    store.dismiss(&dismissal(&finding, "work", person("Ada"), "the first reason"), 1).unwrap();
+    store.dismiss(&dismissal(&finding, "work", person("Ada"), "the second reason"), 2).unwrap();
+    assert_eq!(held(&store, "work"), ["a dismissal by Ada: the second reason"]);
     assert_eq!(store.dismissals("another").unwrap(), []);
     assert!(store.withdraw(REPOSITORY, Fingerprint::of(&finding), 3).unwrap());
     assert!(!store.withdraw(REPOSITORY, Fingerprint::of(&finding), 4).unwrap());
@@ -225,10 +225,10 @@ fn the_dismissal_of_an_agent_has_no_effect_until_a_person_confirms_it() {
     let mut store = folder.store();
     let finding = finding(0, "one", Severity::Critical);
     let agent = || Party::Agent("an agent".to_owned());
-    for reason in ["first", "again"] {
+    for reason in ["the first reason", "once again"] {
         let row = store.dismiss(&dismissal(&finding, "work", agent(), reason), 1).unwrap();
         assert!(row.is_proposal, "{row:?}");
-        assert_eq!(row.dismissal.reason, "first", "a pending proposal stays as it is");
+        assert_eq!(row.dismissal.reason, "the first reason", "a pending proposal stays as it is");
     }
     assert_eq!(held(&store, "work"), [""; 0]);
     assert_eq!(store.proposals(REPOSITORY).unwrap().len(), 1);
@@ -237,7 +237,7 @@ fn the_dismissal_of_an_agent_has_no_effect_until_a_person_confirms_it() {
     assert_eq!(held(&store, "work"), ["a dismissal by Ada, proposed by an agent: I looked"]);
     assert_eq!(store.proposals(REPOSITORY).unwrap(), []);
     // A rejected proposal is gone, and the agent may propose again.
-    store.dismiss(&dismissal(&finding, "other", agent(), "please"), 3).unwrap();
+    store.dismiss(&dismissal(&finding, "other", agent(), "please do it"), 3).unwrap();
     assert!(store.reject_proposal(REPOSITORY, Fingerprint::of(&finding), "Ada", 4).unwrap());
     assert!(!store.reject_proposal(REPOSITORY, Fingerprint::of(&finding), "Ada", 5).unwrap());
     assert_eq!(held(&store, "other"), [""; 0]);
@@ -309,7 +309,7 @@ fn a_read_only_store_can_be_read() {
     let connection = open::open_with(&folder.path(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     let mut store = Store { connection, place: folder.place() };
     assert!(store.last_before(&subject("work"), "d", b"").unwrap().is_some());
-    let new = dismissal(&finding(0, "one", Severity::High), "work", person("Ada"), "x");
+    let new = dismissal(&finding(0, "one", Severity::High), "work", person("Ada"), "it is ours");
     let failure = store.dismiss(&new, 1).unwrap_err();
     assert!(failure.message.contains("it can only be read"), "{}", failure.message);
 }

@@ -88,7 +88,7 @@ fn remark(evidence: Option<&str>) -> Remark {
         evidence: evidence.map(str::to_owned),
         identity: None,
     };
-    let print = dismissal(&remark, "why").unwrap().fingerprint.to_string();
+    let print = dismissal(&remark, "it is ours").unwrap().fingerprint.to_string();
     remark.identity = Some(Identity { id: "F001".to_owned(), fingerprint: print, key: None });
     remark
 }
