@@ -50,6 +50,4 @@ DROP INDEX iteration_by_diff;
 DROP INDEX iteration_by_delta;
 ALTER TABLE dismissal DROP COLUMN scope;
 ALTER TABLE dismissal DROP COLUMN severity;
-ALTER TABLE proposal DROP COLUMN scope;
-ALTER TABLE proposal DROP COLUMN severity;
 PRAGMA user_version = 6;

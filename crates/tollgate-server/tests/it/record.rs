@@ -19,7 +19,7 @@ use crate::world::{NOW, World, story};
 /// A finding of a review, `F001` for 1.
 pub(crate) fn remark(number: u32, severity: Severity, title: &str) -> Remark {
     let (file, evidence) = ("src/a.js", format!("eval({number})"));
-    let dismissal = Dismissal::parse(file, title, evidence.clone(), "x".to_owned(), "").unwrap();
+    let dismissal = Dismissal::parse(file, title, evidence.clone(), "it is ours".to_owned(), "").unwrap();
     let fingerprint = dismissal.fingerprint.to_string();
     let identity = Identity { id: format!("F{number:03}"), fingerprint, key: None };
     Remark {
