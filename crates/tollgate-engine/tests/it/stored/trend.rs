@@ -91,7 +91,7 @@ fn rules_are_told_by_how_often_they_speak_and_are_dismissed() {
         scope: "branch".to_owned(),
     };
     let (dismissal, party) =
-        (Dismissal::of_finding(&of("loud", "x"), "noise").unwrap(), Party::Person("Ada".to_owned()));
+        (Dismissal::of_finding(&of("loud", "x"), "only noise").unwrap(), Party::Person("Ada".to_owned()));
     memory.store().dismiss(&NewDismissal { dismissal, party, subject, everywhere: false }, 1).unwrap();
     // From now on it is withheld; the mark in the code silences `calm`.
     memory.add(&Given {
