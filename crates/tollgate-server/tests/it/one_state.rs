@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tollgate_core::board::machine::Event;
 use tollgate_core::board::{Compliance, Criterion, DOES_NOT_COUNT, FeatureId, Iteration, Met, Outcome, Remark};
 use tollgate_core::coverage::{Coverage, HunkStatus};
-use tollgate_core::finding::{Finding, FindingId, Severity, VERIFICATION};
+use tollgate_core::finding::{Finding, FindingId, NOTHING_QUOTED, Severity, VERIFICATION};
 use tollgate_core::path::FilePath;
 use tollgate_core::report::head_state::{self, GATE_RESULT, HeadState, LabelCounts};
 use tollgate_core::review::{Review, Suppressor, Withheld, WithheldFinding};
@@ -76,7 +76,7 @@ impl Case {
         let whole = self.whole.iter().enumerate().map(|(index, severity)| {
             let mut held = one(index, *severity, Withheld::Unverified("it names no file".to_owned()));
             held.finding.location.file = FilePath::parse("unknown").unwrap();
-            held.finding.evidence.clear();
+            held.finding.evidence = NOTHING_QUOTED.to_owned();
             held.finding.extra.insert(VERIFICATION.to_owned(), json!({}));
             held
         });
@@ -182,7 +182,7 @@ fn counts_of(value: &Value) -> Option<[u64; 4]> {
 /// The counts of chips such as `2 high`.
 fn counts_of_chips(html: &str) -> Option<[u64; 4]> {
     let mut counts = [0; 4];
-    for chip in html.split("<span class=\"chip").skip(1) {
+    for chip in html.split("<span class=\"chip ").skip(1) {
         let text = words(chip.rsplit_once("</span>").map_or(chip, |(chip, _)| chip));
         let (n, word) = text.split_once(' ').unwrap();
         let index = ["critical", "high", "medium", "low"].iter().position(|known| *known == word);
