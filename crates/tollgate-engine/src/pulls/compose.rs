@@ -75,6 +75,7 @@ fn surface_of(inputs: &PostInputs<'_>) -> Surface {
     let delta = delta.map(|since| since.blockers(&reviewed.review));
     let state = HeadState::of(&reviewed.review, reviewed.gate, delta);
     let summary = pipeline::summary_text(reviewed, &settings.bot, since);
+    let summary = summary.map(|text| with_verdict(text, &reviewed.review, &state));
     let url_of = |file: &FilePath, lines: Option<LineRange>, side: Side| {
         let commit = match side {
             Side::Left => &reviewed.review.base,
@@ -119,11 +120,7 @@ impl ReevaluatedReview<'_> {
         let head = &review.reviewed;
         let state = HeadState::stored(review, Some(gate));
         let summary = pipeline::stored_summary_text(review, gate, &settings.bot);
-        // Review Details alone are folded, so the verdict stands above them.
-        let summary = summary.map(|text| match review.findings.is_empty() && text.starts_with(DETAILS_ALONE) {
-            true => format!("{}\n\n{text}", state.markdown()),
-            false => text,
-        });
+        let summary = summary.map(|text| with_verdict(text, review, &state));
         let surface = surface::surface(&SurfaceInput {
             bot: &settings.bot,
             mention: Some(self.mention),
@@ -148,6 +145,12 @@ impl ReevaluatedReview<'_> {
         posts.push(Post::check(head, Some(conclusion), text, self.details_url.as_deref()));
         posts
     }
+}
+
+/// Review Details alone are folded, so a verdict that a dismissal made green stands above them.
+fn with_verdict(text: String, review: &Review, state: &HeadState) -> String {
+    let is_alone = review.uncounted_blockers().next().is_some() && text.starts_with(DETAILS_ALONE);
+    if is_alone { format!("{}\n\n{text}", state.markdown()) } else { text }
 }
 
 fn permalink(site: &str, repo: &Repo, commit: &Sha, file: &FilePath, lines: Option<LineRange>) -> String {
