@@ -12,7 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::call::CallFailure;
+use crate::config::Sandbox;
 
+#[cfg(unix)]
+pub(crate) mod confine;
 mod environment;
 pub(crate) mod explain;
 mod hook;
@@ -22,6 +25,8 @@ pub(crate) mod preset;
 mod probe;
 #[cfg(unix)]
 pub(crate) mod run;
+#[cfg(unix)]
+mod sandbox_test;
 pub(crate) mod scratch_folder;
 mod transcript;
 
@@ -31,6 +36,8 @@ pub use implement::{Implement, ImplementLimits, Implemented, implement};
 pub(crate) use output::Reader;
 pub use preset::Preset;
 pub use probe::{Probe, probe};
+#[cfg(unix)]
+pub use sandbox_test::{attempt_to_break_out, sandbox_layers};
 pub use transcript::TranscriptText;
 
 /// The configuration of an agent.
@@ -52,8 +59,10 @@ pub struct Agent {
     pub environment: Vec<String>,
     /// A key for it alone; without one it uses the log-in in the user's home.
     pub key: Option<Key>,
-    /// Whether it gets a PID namespace of its own where the system allows that; some agents' own sandboxes need it off.
+    /// Whether it gets namespaces of its own where the system allows that.
     pub namespace: bool,
+    /// Its sandbox, which is the operator's setting.
+    pub sandbox: Sandbox,
     /// Its resource limits.
     pub limits: AgentLimits,
 }
@@ -82,6 +91,7 @@ impl Agent {
             environment: Vec::new(),
             key: None,
             namespace: true,
+            sandbox: Sandbox::default(),
             limits: AgentLimits::default(),
         }
     }

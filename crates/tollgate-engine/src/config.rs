@@ -35,6 +35,7 @@ pub mod github;
 pub mod pipeline;
 mod retention;
 pub mod reviewer;
+mod sandbox;
 
 pub(crate) use database::masked;
 
@@ -43,6 +44,7 @@ pub use github::{Github, GithubPart};
 pub use pipeline::{Pipeline, PipelinePart};
 pub use retention::{Retention, RetentionPart};
 pub use reviewer::{Budget, Chosen, EMBEDDED};
+pub use sandbox::{NetworkWord, Sandbox, SandboxMode, SandboxPart};
 
 pub use file::{
     CategoryWord, FailOnWord, File, IdentityPart, LimitsPart, ModeWord, PathsPart, Pattern, ProfileWord, ReviewPart,
@@ -113,6 +115,8 @@ pub struct Settings {
     pub github: Github,
     /// The retention of stored data.
     pub retention: Retention,
+    /// The sandbox of agents and hooks.
+    pub sandbox: Sandbox,
     /// Each value with its source, for people.
     pub shown: Vec<SourcedValue>,
 }
@@ -222,6 +226,7 @@ impl Default for Settings {
             auto_approve: false,
             github: Github::default(),
             retention: Retention::default(),
+            sandbox: Sandbox::default(),
             shown: Vec::new(),
         }
     }
@@ -261,6 +266,7 @@ impl Settings {
                 settings.suppressions.push(suppression(part, index + 1, &layer.source)?);
             }
         }
+        settings.sandbox.hidden = settings.own_files();
         settings.set_reviewers(layers)?;
         settings.shown.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(settings)
@@ -269,7 +275,16 @@ impl Settings {
     /// Finds a configured reviewer by its name.
     pub fn reviewer(&self, name: &str) -> Result<Chosen, Failure> {
         let tables = self.known_reviewers.iter().map(|chosen| (chosen.name.clone(), chosen.part.clone())).collect();
-        reviewer::find(name, &tables)
+        let chosen = reviewer::find(name, &tables)?;
+        Ok(Chosen { sandbox: self.sandbox.clone(), ..chosen })
+    }
+
+    /// Files that hold secrets or data of this program.
+    fn own_files(&self) -> Vec<PathBuf> {
+        let github = &self.github;
+        let keys = [&github.private_key_file, &github.webhook_secret_file].into_iter().flatten().map(PathBuf::from);
+        let store = self.store.as_deref().and_then(Path::parent).map(Path::to_owned);
+        store.into_iter().chain(keys).filter(|path| path.is_absolute()).collect()
     }
 
     /// Resolves the reviewers. A later list replaces an earlier one, so that a flag can remove reviewers.
@@ -302,7 +317,8 @@ impl Settings {
         let mut chosen: Vec<Chosen> = Vec::new();
         for name in names.iter().filter(|name| *name != EMBEDDED) {
             if !chosen.iter().any(|known| known.name == *name) {
-                chosen.push(reviewer::find(name, &tables)?);
+                let found = reviewer::find(name, &tables)?;
+                chosen.push(Chosen { sandbox: self.sandbox.clone(), ..found });
             }
         }
         let n_voices: u64 = chosen.iter().map(|chosen| chosen.part.passes.unwrap_or(1)).sum();
@@ -310,7 +326,9 @@ impl Settings {
             return Err(failure::no_consensus(self.consensus, n_voices));
         }
         self.reviewers = chosen;
-        self.known_reviewers = tables.into_iter().map(|(name, part)| Chosen { name, part }).collect();
+        let sandbox = &self.sandbox;
+        let known = tables.into_iter().map(|(name, part)| Chosen { name, part, sandbox: sandbox.clone() });
+        self.known_reviewers = known.collect();
         Ok(())
     }
 
@@ -351,7 +369,7 @@ impl Settings {
             ("limits.cpu_seconds", limits.cpu_seconds.to_string()),
             ("limits.memory_mib", limits.memory_mib.to_string()),
         ];
-        for (key, value) in defaults.into_iter().chain(self.retention.shown()) {
+        for (key, value) in defaults.into_iter().chain(self.retention.shown()).chain(self.sandbox.shown()) {
             self.shown.push(SourcedValue { key: key.to_owned(), value, source: "default".to_owned() });
         }
     }
@@ -377,6 +395,7 @@ impl Settings {
         self.auto_approve = review.auto_approve.unwrap_or(self.auto_approve);
         self.github.take(&layer.values.github);
         self.retention.take(&layer.values.retention);
+        self.sandbox.take(&layer.values.sandbox);
         let mine = &mut self.limits;
         mine.file_bytes = limits.file_bytes.unwrap_or(mine.file_bytes);
         mine.file_seconds = limits.file_seconds.unwrap_or(mine.file_seconds);
@@ -522,6 +541,9 @@ fn of_repository(text: Vec<u8>, source: String) -> Result<Layer, Failure> {
     }
     if values.retention != RetentionPart::default() {
         return Err(failure::retention_in_repository(&source));
+    }
+    if values.sandbox != SandboxPart::default() {
+        return Err(failure::sandbox_in_repository(&source));
     }
     if values.github != GithubPart::default() {
         return Err(failure::github_in_repository(&source));

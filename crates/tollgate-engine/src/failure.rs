@@ -285,6 +285,12 @@ pub(crate) fn retention_in_repository(source: &str) -> Failure {
         .hint("Set it in your own `~/.config/tollgate/config.toml`, or with `TOLLGATE_RETENTION_*` variables.")
 }
 
+/// A repository sets the sandbox.
+pub(crate) fn sandbox_in_repository(source: &str) -> Failure {
+    bad_config(source, "`sandbox` cannot be set in a repository, whose author could then open it for an agent")
+        .hint("Set it in your own `~/.config/tollgate/config.toml`, or with `TOLLGATE_SANDBOX_*` variables.")
+}
+
 /// A repository sets the store.
 pub(crate) fn store_in_repository(source: &str) -> Failure {
     bad_config(source, "`store` cannot be set in a repository, which could then write anywhere")

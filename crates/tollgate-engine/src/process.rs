@@ -16,6 +16,7 @@ pub(crate) mod handles;
 pub(crate) mod machine;
 pub(crate) mod owner;
 pub(crate) mod pipes;
+pub mod sandbox;
 #[cfg(unix)]
 pub(crate) mod signals;
 

@@ -133,6 +133,8 @@ impl Server {
     pub fn bind(config: ServerConfig, board: Board, log: Arc<dyn EventLog>) -> Result<Self, Failure> {
         let listener = listen(config.listen).map_err(|problem| cannot_listen(config.listen, &problem))?;
         let address = listener.local_addr().map_err(|problem| cannot_listen(config.listen, &problem))?;
+        #[cfg(unix)]
+        tollgate_engine::process::sandbox::proxy::never_reach(address);
         let mut limits = config.limits;
         limits.connections = limits.connections.min(room_for_connections());
         limits.listeners = limits.listeners.min(limits.connections * 3 / 4).max(1);

@@ -128,6 +128,15 @@ pub(crate) fn print_version() -> ExitCode {
     finish(output::print(concat!("tollgate ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| Exit::Success))
 }
 
+/// Attempts to break out of the sandbox that this process is in.
+#[cfg(unix)]
+pub(crate) fn attempt_to_break_out(targets: Option<&str>) -> ExitCode {
+    let Some(printed) = targets.and_then(tollgate_engine::process::sandbox::break_out::run) else {
+        return ExitCode::from(2);
+    };
+    finish(output::print(&printed).map(|()| Exit::Success))
+}
+
 /// Runs a command line.
 pub(crate) fn run(args: Vec<OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {

@@ -12,9 +12,10 @@
 //! variables of the preset, and variables that the user lists
 //! ```
 //!
-//! An implementer has to build and test, and compilers, package managers and their caches are in the user's home. So it
-//! gets that home even when it has a key of its own. An empty home would protect nothing: the agent runs as the user and
-//! can read every file of the user by path. Hooks get the same environment without the key.
+//! In a sandbox that protects files, every agent has a home of its own, and variables that name the operator's tools.
+//! Without one, an implementer gets the user's home even when it has a key of its own: it has to build and test, and
+//! compilers, package managers and their caches are there. An empty home would protect nothing, because the agent can then
+//! read every file of the user by path. Hooks get the same environment without the key.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,9 @@ const HANDED_ON: &[&str] = &[
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
 ];
+
+/// Variables about the person, which lead nowhere.
+const OF_PERSON: &[&str] = &["LOGNAME", "SHELL", "TZ", "USER"];
 
 /// Non-default locations of build tools, passed on to implementers.
 const OF_TOOLS: &[&str] = &[
@@ -82,6 +86,15 @@ pub(crate) enum Role {
     Hook,
 }
 
+/// The home of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum HomeOf<'a> {
+    /// A home of its own, and variables that name the operator's tools.
+    Run(&'a [(&'static str, OsString)]),
+    /// The operator's, unless a reviewer has a key.
+    Operator,
+}
+
 /// Parts of names of variables that hold secrets.
 const SECRET_WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
@@ -89,7 +102,7 @@ const SECRET_WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", 
 pub(super) fn build(
     role: Role,
     agent: &Agent,
-    area: &ScratchFolder,
+    (area, home): (&ScratchFolder, HomeOf<'_>),
     of_preset: Vec<(String, String)>,
     look_up: &dyn Fn(&str) -> Option<OsString>,
 ) -> Vec<(OsString, OsString)> {
@@ -107,7 +120,18 @@ pub(super) fn build(
         }
     }
     let writes = role != Role::Reviewer;
-    if agent.key.is_some() && !writes {
+    if let HomeOf::Run(tools) = home {
+        set("HOME", area.home().into());
+        let tools = tools.iter().filter(|_| writes);
+        for (name, value) in tools {
+            set(name, value.clone());
+        }
+        for name in OF_PERSON.iter().filter(|_| writes) {
+            if let Some(value) = look_up(name) {
+                set(name, value);
+            }
+        }
+    } else if agent.key.is_some() && !writes {
         // A reviewer with a key does not need the user's home, so it does not learn its path.
         set("HOME", area.home().into());
     } else {
@@ -229,7 +253,8 @@ mod tests {
     fn names_for(role: Role, agent: &Agent) -> String {
         let area = ScratchFolder::new().unwrap();
         let root = area.root().to_string_lossy().into_owned();
-        let built = build(role, agent, &area, vec![("OF_PRESET".to_owned(), "1".to_owned())], &ours);
+        let built =
+            build(role, agent, (&area, HomeOf::Operator), vec![("OF_PRESET".to_owned(), "1".to_owned())], &ours);
         let shown = built.iter().map(|(name, value)| {
             let value = value.to_string_lossy().replace(&root, "AREA");
             format!("{}={value}", name.to_string_lossy())
@@ -282,6 +307,26 @@ mod tests {
         insta::assert_snapshot!(
             names_for(Role::Hook, &agent),
             @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=/srv/me CARGO_HOME=/srv/me/cargo CODEX_HOME=/srv/me/codex OF_PRESET=1 MY_TOKEN=mine-and-wanted TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 TOLLGATE_AGENT=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=true"
+        );
+    }
+
+    #[test]
+    fn in_a_sandbox_the_home_is_its_own_and_the_tools_are_named() {
+        let mut agent = Agent::preset(Preset::Codex);
+        agent.key = Some(Key::new("CODEX_API_KEY", "sk-given"));
+        let (area, tools) = (ScratchFolder::new().unwrap(), [("RUSTUP_HOME", "/srv/me/.rustup".into())]);
+        let names = |role| {
+            let built = build(role, &agent, (&area, HomeOf::Run(&tools)), Vec::new(), &ours);
+            let shown = built.iter().map(|(name, value)| format!("{}={}", name.display(), value.display()));
+            shown.collect::<Vec<_>>().join(" ").replace(&*area.root().to_string_lossy(), "AREA")
+        };
+        insta::assert_snapshot!(
+            names(Role::Implementer),
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=AREA/home RUSTUP_HOME=/srv/me/.rustup CODEX_API_KEY=sk-given TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 TOLLGATE_AGENT=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=true"
+        );
+        insta::assert_snapshot!(
+            names(Role::Reviewer),
+            @"PATH=/bin:/usr/bin LANG=C.UTF-8 HTTPS_PROXY=http://proxy HOME=AREA/home CODEX_API_KEY=sk-given TMPDIR=AREA/tmp TERM=dumb NO_COLOR=1 TOLLGATE_AGENT=1"
         );
     }
 

@@ -9,6 +9,8 @@ use super::output::NoAnswer;
 use super::{Agent, Program};
 use crate::call::{CallFailure, FailureCause};
 use crate::process::guard::{AgentExit, NOT_STARTED};
+#[cfg(unix)]
+use crate::process::sandbox::Layers;
 
 /// The longest quotation of an agent's output.
 const MAX_QUOTED: usize = 600;
@@ -54,6 +56,15 @@ pub(crate) fn no_folder(agent: &Agent, folder: &Path) -> CallFailure {
 
 pub(crate) fn no_guard(agent: &Agent, problem: &io::Error) -> CallFailure {
     failed(FailureCause::Setup, format!("cannot start the guard of `{}`: {problem}", agent.name))
+}
+
+#[cfg(unix)]
+pub(crate) fn no_sandbox(agent: &Agent, layers: Layers) -> CallFailure {
+    let missing = layers.missing().join("; ");
+    let message =
+        format!("`{}` is not started, because `sandbox` is `require` and a layer is missing: {missing}", agent.name);
+    failed(FailureCause::Setup, message)
+        .hint("Install bubblewrap (Debian: `apt-get install bubblewrap`), see `tollgate doctor`, or set `sandbox = \"best\"`.")
 }
 
 pub(crate) fn too_much_disk(agent: &Agent, may_grow: u64) -> CallFailure {

@@ -30,6 +30,8 @@ pub struct HookRun<'a> {
     pub index: &'a Path,
     /// The message of the commit.
     pub message: &'a str,
+    /// The folder in which caches of build tools are kept between runs.
+    pub state: Option<&'a Path>,
     /// The resource limits of each hook.
     pub limits: HookLimits,
     /// This program, which guards them.

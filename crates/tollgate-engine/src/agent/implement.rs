@@ -33,6 +33,8 @@ pub struct Implement<'a> {
     pub session: Option<&'a str>,
     /// Images that the prompt names, which may lie outside of the folder.
     pub images: &'a [PathBuf],
+    /// The folder in which its sessions and caches are kept between runs; without one they end with the run.
+    pub state: Option<&'a Path>,
     /// Its resource limits.
     pub limits: ImplementLimits,
     /// This program, which guards it.
@@ -43,6 +45,8 @@ pub struct Implement<'a> {
     pub started: &'a dyn Fn(&ProcessMark),
     /// Receives the transcript as it is written: control characters escaped, keys redacted.
     pub heard: &'a (dyn Fn(TranscriptText<'_>) + Sync),
+    /// Receives remarks of this program for the record of the run: missing layers of the sandbox, hosts that were reached.
+    pub noted: &'a dyn Fn(&str),
 }
 
 /// The resource limits of an implementer.

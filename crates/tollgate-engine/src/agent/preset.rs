@@ -177,6 +177,64 @@ impl Preset {
         }
     }
 
+    /// Hosts of the agent's service, which the sandbox lets through.
+    pub(super) fn hosts(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &["api.anthropic.com", "console.anthropic.com", "platform.claude.com", "claude.ai"],
+            Self::Codex => &["api.openai.com", "auth.openai.com", "chatgpt.com"],
+            Self::Gemini => &[
+                "generativelanguage.googleapis.com",
+                "cloudcode-pa.googleapis.com",
+                "oauth2.googleapis.com",
+                "www.googleapis.com",
+            ],
+            Self::CursorAgent => &["*.cursor.sh", "*.cursor.com", "cursor.com"],
+            Self::OpenCode | Self::Aider => &[
+                "api.anthropic.com",
+                "api.openai.com",
+                "generativelanguage.googleapis.com",
+                "openrouter.ai",
+                "opencode.ai",
+                "models.dev",
+            ],
+        }
+    }
+
+    /// Files with the agent's log-in and settings that it needs: the variable of their folder, the folder in the home, and
+    /// the name.
+    pub(super) fn log_in_files(self) -> &'static [(&'static str, &'static str, &'static str)] {
+        match self {
+            Self::Claude => &[("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")],
+            Self::Codex => &[("CODEX_HOME", ".codex", "auth.json"), ("CODEX_HOME", ".codex", "config.toml")],
+            Self::Gemini => &[
+                ("", ".gemini", "oauth_creds.json"),
+                ("", ".gemini", "google_accounts.json"),
+                ("", ".gemini", "settings.json"),
+            ],
+            Self::CursorAgent => {
+                &[("XDG_CONFIG_HOME", ".config", "cursor/auth.json"), ("", ".cursor", "cli-config.json")]
+            }
+            Self::OpenCode => &[
+                ("XDG_DATA_HOME", ".local/share", "opencode/auth.json"),
+                ("XDG_CONFIG_HOME", ".config", "opencode/opencode.json"),
+                ("XDG_CONFIG_HOME", ".config", "opencode/opencode.jsonc"),
+            ],
+            Self::Aider => &[("", "", ".aider.conf.yml")],
+        }
+    }
+
+    /// Folders of the home with the agent's sessions, and the names under which they are kept.
+    pub(super) fn session_folders(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Claude => &[(".claude/projects", "claude-projects")],
+            Self::Codex => &[(".codex/sessions", "codex-sessions")],
+            Self::Gemini => &[(".gemini/tmp", "gemini-tmp")],
+            Self::CursorAgent => &[(".cursor/chats", "cursor-chats")],
+            Self::OpenCode => &[(".local/share/opencode/storage", "opencode-storage")],
+            Self::Aider => &[],
+        }
+    }
+
     pub(super) fn form(self) -> Form {
         match self {
             Self::Claude => Form::Claude,

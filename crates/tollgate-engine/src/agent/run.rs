@@ -9,14 +9,18 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
 
-use super::environment::Role;
+use super::confine::{self, Confinement};
+use super::environment::{HomeOf, Role};
 use super::output::{NoAnswer, OutputEvent, Reader};
 use super::preset::Invocation;
 use super::preset::codex_provider::CodexProvider;
 use super::scratch_folder::{self, ScratchFolder};
 use super::{Agent, Preset, Program, environment, explain};
 use crate::call::{CallFailure, Reply};
+use crate::config::SandboxMode;
 use crate::process::guard::{AgentExit, GuardArgs, GuardedProcess, ProcessMark, RUN_VARIABLE, end_survivors};
+use crate::process::sandbox::Layers;
+use crate::process::sandbox::proxy::Proxy;
 use crate::redaction::Redactor;
 use crate::tree::{self, Entry};
 
@@ -38,6 +42,10 @@ pub(crate) struct Setup {
     pub(crate) reads_stdin: bool,
     /// Its working directory.
     pub(crate) folder: PathBuf,
+    /// Further files that it may read.
+    pub(crate) readable: Vec<PathBuf>,
+    /// The folder in which its sessions and caches are kept.
+    pub(crate) state: Option<PathBuf>,
     /// The largest file it may write.
     pub(crate) file_bytes: Option<u64>,
     /// The grace period after each signal.
@@ -58,6 +66,8 @@ pub(crate) struct Prepared {
     last: Option<&'static str>,
     area: PathBuf,
     run: String,
+    /// The way out of its sandbox, as long as it runs.
+    proxy: Option<Proxy>,
 }
 
 /// Writes the input files of the agent.
@@ -71,7 +81,25 @@ pub(crate) fn prepare(agent: &Agent, area: &ScratchFolder, mut setup: Setup) -> 
         let provider = CodexProvider::read(&look_up);
         provider.apply(setup.role, agent.model.as_deref(), &mut setup.invocation, &look_up);
     }
-    let mut environment = environment::build(setup.role, agent, area, setup.invocation.environment, &look_up);
+    let layers = confine::layers(agent);
+    let confinement = Confinement {
+        agent,
+        role: setup.role,
+        area,
+        program: &setup.program,
+        folder: &setup.folder,
+        readable: &setup.readable,
+        state: setup.state.as_deref(),
+        look_up: &look_up,
+    };
+    let is_confined = layers.protect_files();
+    let (policy, proxy, tools) = if is_confined { confinement.apply()? } else { Default::default() };
+    let home = if is_confined { HomeOf::Run(&tools) } else { HomeOf::Operator };
+    let mut environment = environment::build(setup.role, agent, (area, home), setup.invocation.environment, &look_up);
+    if proxy.is_some() {
+        // The guard sets them to the proxy of the sandbox.
+        environment.retain(|(name, _)| !name.to_string_lossy().to_ascii_lowercase().ends_with("_proxy"));
+    }
     let is_marked = setup.role != Role::Reviewer;
     if is_marked {
         environment.push((RUN_VARIABLE.into(), area.word().into()));
@@ -80,7 +108,9 @@ pub(crate) fn prepare(agent: &Agent, area: &ScratchFolder, mut setup: Setup) -> 
         args: GuardArgs {
             remove: area.root().to_owned(),
             grace: setup.grace,
-            namespace: agent.namespace,
+            restrictions: policy.restrictions(layers),
+            policy,
+            layers,
             file_bytes: setup.file_bytes,
             hold: is_marked,
             folder: setup.folder,
@@ -92,10 +122,21 @@ pub(crate) fn prepare(agent: &Agent, area: &ScratchFolder, mut setup: Setup) -> 
         last: setup.invocation.last,
         area: area.root().to_owned(),
         run: area.word(),
+        proxy,
     })
 }
 
 impl Prepared {
+    /// The layers of its sandbox.
+    pub(crate) fn layers(&self) -> Layers {
+        self.args.layers
+    }
+
+    /// The hosts that it asked for, in one line.
+    pub(crate) fn network_note(&self) -> Option<String> {
+        confine::network_note(self.proxy.as_ref())
+    }
+
     /// The message that the agent left in a file, if any.
     pub(crate) fn read_last(&self, max_bytes: usize) -> Option<String> {
         // A link or a pipe that the agent put in its place is not opened.
@@ -147,6 +188,9 @@ pub(crate) fn start(
 ) -> Result<GuardedProcess, CallFailure> {
     if cancel.is_cancelled() {
         return Err(explain::cancelled(agent));
+    }
+    if agent.sandbox.mode == SandboxMode::Require && !prepared.layers().are_complete() {
+        return Err(explain::no_sandbox(agent, prepared.layers()));
     }
     let guarded = GuardedProcess::start(executable, &prepared.args, &prepared.environment);
     guarded.map_err(|error| explain::no_guard(agent, &error))

@@ -8,7 +8,7 @@ use super::{File, Layer, github};
 use crate::failure::{self, Failure};
 
 /// The keys that have a variable, and whether their values are numbers.
-const KEYS: [(&str, &str, bool); 41] = [
+const KEYS: [(&str, &str, bool); 45] = [
     ("review", "base", false),
     ("review", "fail_on", false),
     ("review", "floor", false),
@@ -50,6 +50,10 @@ const KEYS: [(&str, &str, bool); 41] = [
     ("retention", "deliveries", true),
     ("retention", "events", true),
     ("retention", "pulls", true),
+    ("sandbox", "mode", false),
+    ("sandbox", "network", false),
+    ("sandbox", "memory_mib", true),
+    ("sandbox", "processes", true),
 ];
 /// Variables that hold secrets; they are read where they are needed, and never become settings.
 const SECRETS: [&str; 2] = [github::SECRET, github::OLD_SECRET];
@@ -91,7 +95,7 @@ fn variable(section: &str, key: &str) -> String {
 }
 
 fn is_ours(name: &str) -> bool {
-    let sections = ["REVIEW_", "LIMITS_", "IDENTITY_", "STORE_", "BUDGET_", "GITHUB_", "RETENTION_"];
+    let sections = ["REVIEW_", "LIMITS_", "IDENTITY_", "STORE_", "BUDGET_", "GITHUB_", "RETENTION_", "SANDBOX_"];
     let is_setting = |rest: &str| sections.iter().any(|section| rest.starts_with(section));
     name.strip_prefix("TOLLGATE_").is_some_and(is_setting) && !SECRETS.contains(&name)
 }

@@ -15,6 +15,7 @@ use super::github::GithubPart;
 use super::pipeline::PipelinePart;
 use super::retention::RetentionPart;
 use super::reviewer::{BudgetPart, InstructionPart, ReviewerPart};
+use super::sandbox::{self, SandboxPart};
 use crate::failure::{self, Failure};
 
 /// Settings of tollgate: `.tollgate.toml` at the top of a repository.
@@ -47,6 +48,9 @@ pub struct File {
     pub github: GithubPart,
     /// The retention of stored data; never set in a repository.
     pub retention: RetentionPart,
+    /// The sandbox of agents and hooks: a table, or its mode alone; never set in a repository.
+    #[serde(deserialize_with = "sandbox::table_or_word")]
+    pub sandbox: SandboxPart,
 }
 
 /// The comparison and the gate.

@@ -21,6 +21,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::file::{Pattern, nearest, within};
+use super::sandbox::Sandbox;
 use crate::failure::{self, Failure};
 
 /// The name of the embedded reviewer, which always runs.
@@ -200,6 +201,8 @@ pub struct Chosen {
     pub name: String,
     /// Its table, with the values of the preset.
     pub part: ReviewerPart,
+    /// The sandbox of an agent, which is the operator's setting.
+    pub sandbox: Sandbox,
 }
 
 impl Chosen {
@@ -372,14 +375,14 @@ pub(crate) fn presets() -> impl Iterator<Item = Chosen> {
             Preset::Agent(agent) => ReviewerPart { agent: Some(agent), ..ReviewerPart::default() },
             Preset::Provider(provider) => ReviewerPart { provider: Some(provider), ..ReviewerPart::default() },
         };
-        Chosen { name: (*name).to_owned(), part }
+        Chosen { name: (*name).to_owned(), part, sandbox: Sandbox::default() }
     })
 }
 
 /// Finds a reviewer by its name: one that is set up, or a preset.
 pub(super) fn find(name: &str, tables: &BTreeMap<String, ReviewerPart>) -> Result<Chosen, Failure> {
     if let Some(part) = tables.get(name) {
-        return Ok(Chosen { name: name.to_owned(), part: part.clone() });
+        return Ok(Chosen { name: name.to_owned(), part: part.clone(), sandbox: Sandbox::default() });
     }
     if let Some(preset) = presets().find(|preset| preset.name == name) {
         return Ok(preset);

@@ -4,7 +4,10 @@
 //! socket, the lifeline: when it closes, because the work is done, was stopped, or because we were killed, the guard
 //! stops the agent in stages (SIGINT, SIGTERM, SIGKILL), kills its remaining descendants, and removes its scratch
 //! folder. On Linux it is a subreaper, and where the kernel permits, it is the first process of a PID namespace (by way of
-//! `unshare`), whose processes die even when the guard itself is killed.
+//! `bwrap` or `unshare`), whose processes die even when the guard itself is killed. Before it starts the agent it enforces
+//! the restrictions of the [`sandbox`](super::sandbox), on the thread that starts the agent alone: the guard itself has to
+//! clean up. Inside of bubblewrap, the scratch folder is a mount that cannot be removed; the parent therefore sends a
+//! handle to the folder around it over the lifeline, first of all.
 //!
 //! With `hold` the guard waits for `go` on the lifeline before it starts the agent, so that a [`ProcessMark`] can be stored
 //! first, by which survivors are found after a crash. Any other message stops the agent and keeps the folder for
@@ -22,6 +25,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use super::sandbox::{Layers, Policy, Restrictions};
 
 #[cfg(unix)]
 mod handle;
@@ -46,6 +51,8 @@ pub const GUARD_ARGUMENT: &str = "__guard";
 pub(crate) const FOLDER_PREFIX: &str = "tollgate-agent-";
 /// The message for which a guard with `hold` waits.
 pub(crate) const GO: &[u8; 3] = b"go\n";
+/// The message with which a guard gets a handle to the folder around its scratch folder.
+pub(crate) const FOLDER: &[u8; 1] = b"f";
 /// The guard's exit code when the agent could not be started.
 pub(crate) const NOT_STARTED: u8 = 126;
 
@@ -89,8 +96,12 @@ pub fn has_namespace() -> bool {
 pub(crate) struct GuardArgs {
     /// The scratch folder to remove in the end.
     pub(crate) remove: PathBuf,
-    /// True to run in a PID namespace, where possible; not passed to the guard itself.
-    pub(crate) namespace: bool,
+    /// What the agent may do; the guard itself gets the restrictions that follow from it.
+    pub(crate) policy: Policy,
+    /// The layers that enforce it, all of which are available.
+    pub(crate) layers: Layers,
+    /// What the guard enforces.
+    pub(crate) restrictions: Restrictions,
     /// The grace period after each signal.
     pub(crate) grace: Duration,
     /// The largest file the agent may write.
@@ -108,19 +119,21 @@ pub(crate) struct GuardArgs {
 
 impl GuardArgs {
     /// The arguments that follow [`GUARD_ARGUMENT`]; none of them is secret.
-    pub(crate) fn to_arguments(&self) -> Vec<OsString> {
+    pub(crate) fn to_arguments(&self) -> io::Result<Vec<OsString>> {
         let number = |number: Option<u64>| OsString::from(number.map_or("-".to_owned(), |number| number.to_string()));
         let grace = u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX);
         let input = self.input.clone().map_or_else(|| "-".into(), PathBuf::into_os_string);
         let mut arguments = vec![self.remove.clone().into(), number(Some(grace)), number(self.file_bytes)];
         arguments.push(if self.hold { "hold" } else { "-" }.into());
+        // Fails for a path that is not UTF-8.
+        arguments.push(serde_json::to_string(&self.restrictions).map_err(io::Error::other)?.into());
         arguments.extend([self.folder.clone().into(), input, self.program.clone().into()]);
         arguments.extend(self.args.iter().cloned());
-        arguments
+        Ok(arguments)
     }
 
     fn of_arguments(args: &[OsString]) -> Option<Self> {
-        let [remove, grace, file_bytes, hold, folder, input, program, args @ ..] = args else {
+        let [remove, grace, file_bytes, hold, restrictions, folder, input, program, args @ ..] = args else {
             return None;
         };
         let optional = |text: &OsString| (text != "-").then(|| text.clone());
@@ -130,7 +143,9 @@ impl GuardArgs {
         };
         let args = Self {
             remove: remove.into(),
-            namespace: false,
+            policy: Policy::default(),
+            layers: Layers::NONE,
+            restrictions: serde_json::from_str(restrictions.to_str()?).ok()?,
             grace: Duration::from_millis(grace.to_str()?.parse().ok()?),
             file_bytes,
             hold: match hold.to_str()? {
@@ -161,6 +176,15 @@ pub(crate) enum AgentExit {
 /// True for a folder that a guard may remove.
 fn is_scratch_folder(folder: &Path) -> bool {
     folder.is_absolute() && folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FOLDER_PREFIX))
+}
+
+/// Removes a scratch folder through a handle to the folder around it, from where it is not a mount.
+#[cfg(unix)]
+pub(crate) fn remove_in(around: &std::os::fd::OwnedFd, folder: &Path) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    let name = folder.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    remove(&Path::new(&format!("/proc/self/fd/{}", around.as_raw_fd())).join(name))
 }
 
 /// Removes a scratch folder, even when an agent made parts of it unreadable.
@@ -200,7 +224,10 @@ mod tests {
     fn args() -> GuardArgs {
         GuardArgs {
             remove: format!("/tmp/{FOLDER_PREFIX}x").into(),
-            namespace: false,
+            policy: Policy::default(),
+            layers: Layers::NONE,
+            restrictions: Policy { readable: vec!["/a b".into()], ..Policy::default() }
+                .restrictions(Layers { bubblewrap: false, ..Layers::ALL }),
             grace: Duration::from_millis(1500),
             file_bytes: Some(7),
             hold: true,
@@ -215,17 +242,17 @@ mod tests {
     fn a_duty_survives_the_way_through_the_arguments() {
         let bare = GuardArgs { file_bytes: None, hold: false, input: None, args: Vec::new(), ..args() };
         for args in [args(), bare] {
-            assert_eq!(GuardArgs::of_arguments(&args.to_arguments()), Some(args));
+            assert_eq!(GuardArgs::of_arguments(&args.to_arguments().unwrap()), Some(args));
         }
     }
 
     #[test]
     fn a_guard_without_a_readable_duty_does_not_start() {
-        let arguments = args().to_arguments();
-        for n_arguments in 0..7 {
+        let arguments = args().to_arguments().unwrap();
+        for n_arguments in 0..8 {
             assert_eq!(guard_main(&arguments[..n_arguments]), 2);
         }
-        for (index, wrong) in [(0, "/home"), (0, "tollgate-agent-x"), (1, "soon"), (2, "-1"), (3, "go")] {
+        for (index, wrong) in [(0, "/home"), (0, "tollgate-agent-x"), (1, "soon"), (2, "-1"), (3, "go"), (4, "{")] {
             let mut arguments = arguments.clone();
             arguments[index] = wrong.into();
             assert_eq!(guard_main(&arguments), 2, "{wrong}");

@@ -69,7 +69,7 @@ pub fn prepare(chosen: &Chosen, variable: &dyn Fn(&str) -> Option<String>) -> Pr
         keys: Vec::new(),
         way: ReviewerTransport::Unusable(setup(format!("`{}` is not set up", chosen.name), "")),
     };
-    let way = if is_service { service(&mut prepared, part, variable) } else { agent(&mut prepared, part, variable) };
+    let way = if is_service { service(&mut prepared, part, variable) } else { agent(&mut prepared, chosen, variable) };
     prepared.way = way.unwrap_or_else(ReviewerTransport::Unusable);
     prepared
 }
@@ -124,9 +124,10 @@ fn service(
 
 fn agent(
     prepared: &mut PreparedReviewer,
-    part: &ReviewerPart,
+    chosen: &Chosen,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<ReviewerTransport, CallFailure> {
+    let part = &chosen.part;
     let mut agent = match (&part.command, part.agent) {
         (Some(command), _) => Agent::command(&prepared.name, command.clone()),
         (None, Some(word)) => Agent { name: prepared.name.clone(), ..Agent::preset(word.into()) },
@@ -134,6 +135,7 @@ fn agent(
     };
     let usual = part.agent.map_or(&[][..], |word| AgentPreset::from(word).key_variables());
     let (key, key_from) = key(part, usual, variable)?;
+    agent.sandbox.clone_from(&chosen.sandbox);
     agent.model.clone_from(&part.model);
     agent.environment = part.env.clone().unwrap_or_default();
     if part.command.is_some() {
@@ -253,7 +255,7 @@ same_variants!(AgentWord => AgentPreset: Claude Codex Gemini CursorAgent OpenCod
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::reviewer;
+    use crate::config::{Sandbox, reviewer};
 
     fn preset(name: &str) -> Chosen {
         reviewer::presets().find(|preset| preset.name == name).unwrap()
@@ -280,20 +282,24 @@ mod tests {
         check_unusable(&preset("google"), &[], "`google` has no key: `GEMINI_API_KEY` or `GOOGLE_API_KEY` is not set");
         check_unusable(&preset("ollama"), &[], "`ollama` has no model");
         let part = ReviewerPart { key_env: Some("WORK".to_owned()), ..preset("openai").part };
-        let named = Chosen { name: "work".to_owned(), part };
+        let named = Chosen { name: "work".to_owned(), part, sandbox: Sandbox::default() };
         check_unusable(
             &named,
             &[("OPENAI_API_KEY", "k")],
             "`WORK` is not set, and `key_env` says that it holds the key",
         );
         let part = ReviewerPart { key_file: Some("/nonexistent".to_owned()), ..preset("openai").part };
-        check_unusable(&Chosen { name: "f".to_owned(), part }, &[], "the key file `/nonexistent` cannot be read");
+        check_unusable(
+            &Chosen { name: "f".to_owned(), part, sandbox: Sandbox::default() },
+            &[],
+            "the key file `/nonexistent` cannot be read",
+        );
     }
 
     #[test]
     fn every_name_that_needs_no_table_is_a_preset_of_that_name() {
         let (mut n_agents, mut n_services) = (0, 0);
-        for Chosen { name, part } in reviewer::presets() {
+        for Chosen { name, part, .. } in reviewer::presets() {
             if let Some(agent) = part.agent {
                 assert_eq!(AgentPreset::from(agent).name(), name);
                 n_agents += 1;
@@ -314,7 +320,7 @@ mod tests {
             model: Some("m".to_owned()),
             ..preset("openai").part
         };
-        let chosen = Chosen { name: "proxy".to_owned(), part };
+        let chosen = Chosen { name: "proxy".to_owned(), part, sandbox: Sandbox::default() };
         let prepared = prepare(&chosen, &|_| Some("sk-held".to_owned()));
         assert_eq!(prepared.keys, [""; 0]);
         let part = ReviewerPart { key_env: Some("OPENAI_API_KEY".to_owned()), ..chosen.part };

@@ -15,6 +15,7 @@ use super::{CliContext, Exit, StoreArgs, board, output, store_args};
 
 pub(crate) mod github;
 mod reviewers;
+mod sandbox;
 
 /// Check git, the repository, the configuration, the database, your rules and reviewers
 #[derive(clap::Args)]
@@ -58,6 +59,16 @@ enum Found {
     Wrong(Failure),
 }
 
+/// The checks of the program, by what they are about.
+#[derive(Default)]
+struct Groups {
+    /// Git, the repository, the configuration, the database and the rules.
+    checks: Vec<Check>,
+    sandbox: Vec<Check>,
+    reviewers: Vec<Check>,
+    github: Vec<Check>,
+}
+
 impl Check {
     fn new(name: &str, result: Result<String, Failure>) -> Self {
         let found = result.map_or_else(Found::Wrong, Found::Ok);
@@ -69,16 +80,16 @@ pub(crate) fn run(context: &CliContext, args: &Args) -> Result<Exit, Failure> {
     if args.config {
         return print_settings(context, args.format);
     }
-    let (checks, reviewers, github) = match &args.self_test {
-        Some(name) => (Vec::new(), vec![self_test(context, name)?], Vec::new()),
+    let groups = match &args.self_test {
+        Some(name) => Groups { reviewers: vec![self_test(context, name)?], ..Groups::default() },
         None => check_all(context, args.online, &args.store),
     };
     let text = match args.format {
-        DataFormat::Text => as_text(&checks, &reviewers, &github),
-        DataFormat::Json => as_json(&checks, &reviewers, &github),
+        DataFormat::Text => groups.as_text(),
+        DataFormat::Json => groups.as_json(),
     };
     output::print(&text)?;
-    let is_well = checks.iter().chain(&reviewers).chain(&github).all(|check| !matches!(check.found, Found::Wrong(_)));
+    let is_well = groups.all().all(|check| !matches!(check.found, Found::Wrong(_)));
     Ok(if is_well { Exit::Success } else { Exit::Negative })
 }
 
@@ -91,8 +102,8 @@ fn self_test(context: &CliContext, name: &str) -> Result<Check, Failure> {
     Ok(Check::new(name, tested))
 }
 
-/// Checks the requirements of a review, the reviewers and the GitHub App.
-fn check_all(context: &CliContext, online: bool, store: &StoreArgs) -> (Vec<Check>, Vec<Check>, Vec<Check>) {
+/// Checks the requirements of a review, the sandbox, the reviewers and the GitHub App.
+fn check_all(context: &CliContext, online: bool, store: &StoreArgs) -> Groups {
     let git = Git::new(&context.directory, Environment::of_process());
     let version = git.run(&["--version"]).map(|text| String::from_utf8_lossy(&text).trim().to_owned());
     let mut checks = vec![Check::new("git", version)];
@@ -120,10 +131,11 @@ fn check_all(context: &CliContext, online: bool, store: &StoreArgs) -> (Vec<Chec
         n_rules => format!("{n_rules} valid"),
     };
     checks.push(Check::new("your rules", user.map(|rules| said(rules.len()))));
-    let Ok(settings) = settings else { return (checks, Vec::new(), Vec::new()) };
-    let data = board::data_folder(context, &settings, store);
-    let github = data.map(|data| github::check_all(&settings, &data, online)).unwrap_or_default();
-    (checks, reviewers::check_all(&settings, online), github)
+    let Ok(settings) = settings else { return Groups { checks, ..Groups::default() } };
+    let data = board::data_folder(context, &settings, store).ok();
+    let github = data.as_ref().map(|data| github::check_all(&settings, data, online)).unwrap_or_default();
+    let sandbox = sandbox::check_all(context, &settings, data.as_deref());
+    Groups { checks, sandbox, reviewers: reviewers::check_all(&settings, online), github }
 }
 
 /// Checks the database without creating or migrating it.
@@ -164,18 +176,41 @@ fn scan_something(context: &CliContext, limits: Limits) -> Result<String, Failur
     Ok(format!("{} rules; the scanning child process works", tollgate_rules::catalog::all().len()))
 }
 
-fn as_text(checks: &[Check], reviewers: &[Check], github: &[Check]) -> String {
-    let mut text = format!("tollgate {} ({})\n\n", env!("CARGO_PKG_VERSION"), std::env::consts::OS);
-    write(&mut text, checks);
-    if !checks.is_empty() && !reviewers.is_empty() {
-        text.push_str("\nReviewers besides the rules: `tollgate review --reviewer NAME`\n");
+impl Groups {
+    fn all(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().chain(&self.sandbox).chain(&self.reviewers).chain(&self.github)
     }
-    write(&mut text, reviewers);
-    if !github.is_empty() {
-        text.push_str("\nGitHub App\n");
+
+    fn as_text(&self) -> String {
+        let mut text = format!("tollgate {} ({})\n\n", env!("CARGO_PKG_VERSION"), std::env::consts::OS);
+        write(&mut text, &self.checks);
+        let titled = [
+            ("Sandbox of agents and hooks", &self.sandbox),
+            ("Reviewers besides the rules: `tollgate review --reviewer NAME`", &self.reviewers),
+            ("GitHub App", &self.github),
+        ];
+        for (title, group) in titled {
+            if !group.is_empty() && !self.checks.is_empty() {
+                let _ = writeln!(text, "\n{title}");
+            }
+            write(&mut text, group);
+        }
+        text
     }
-    write(&mut text, github);
-    text
+
+    fn as_json(&self) -> String {
+        let version = env!("CARGO_PKG_VERSION");
+        let [checks, sandbox, reviewers, github] =
+            [&self.checks, &self.sandbox, &self.reviewers, &self.github].map(|group| values(group));
+        let groups = json!({
+            "version": version,
+            "checks": checks,
+            "sandbox": sandbox,
+            "reviewers": reviewers,
+            "github": github
+        });
+        format!("{groups:#}\n")
+    }
 }
 
 fn write(text: &mut String, checks: &[Check]) {
@@ -195,12 +230,6 @@ fn write(text: &mut String, checks: &[Check]) {
             }
         }
     }
-}
-
-fn as_json(checks: &[Check], reviewers: &[Check], github: &[Check]) -> String {
-    let (checks, reviewers, github) = (values(checks), values(reviewers), values(github));
-    let version = env!("CARGO_PKG_VERSION");
-    format!("{:#}\n", json!({ "version": version, "checks": checks, "reviewers": reviewers, "github": github }))
 }
 
 fn values(checks: &[Check]) -> Vec<Value> {

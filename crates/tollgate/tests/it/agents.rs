@@ -202,6 +202,7 @@ fn an_agent_may_tidy_up_when_it_is_interrupted() {
     let script = script.replace("SAID", &said.to_string_lossy());
     std::fs::write(play.beside("agent"), format!("#!/bin/sh\n{script}\n")).unwrap();
     play.agent.limits.grace = LONG;
+    play.agent.sandbox.write.push(play.beside("").to_string_lossy().into_owned());
     for namespace in [true, false] {
         play.agent.namespace = namespace;
         play.cancel = tokio_util::sync::CancellationToken::new();

@@ -576,7 +576,7 @@ fn programs_planted_in_git_do_not_run() {
          git config commit.gpgSign true; git config core.editor \"$PWD/../../evil.sh\"\n\
          printf '* diff=y\\n' > .gitattributes; echo '{GOOD}' > b.js"
     );
-    let desk = Desk::configured(&script, "");
+    let desk = Desk::configured(&script, "sandbox = 'off'");
     let evil = desk.path("project/evil.sh");
     std::fs::create_dir_all(desk.path("project/hooks")).unwrap();
     let text = format!("#!/bin/sh\ntouch '{}'\ncat\n", desk.path("ran").display());

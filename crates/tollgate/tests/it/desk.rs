@@ -63,7 +63,11 @@ impl Desk {
         let agent = desk.path("agent.sh");
         std::fs::write(&agent, format!("#!/bin/sh\nset -e\nTASK=$(cat)\n{script}\n")).unwrap();
         let pipeline = "[pipeline]\nagent = 'script'\n[reviewer.script]\n";
-        let config = format!("{settings}\n{pipeline}command = ['sh', '{}']\n", agent.display());
+        // Scripts leave marks beside themselves. Tests of the sandbox, or of what an agent could do without, set it.
+        let is_set = settings.contains("sandbox");
+        let sandbox =
+            if is_set { String::new() } else { format!("[sandbox]\nwrite = ['{}']\n", desk.path("").display()) };
+        let config = format!("{settings}\n{pipeline}command = ['sh', '{}']\n{sandbox}", agent.display());
         std::fs::write(desk.path("config/tollgate/config.toml"), config).unwrap();
         desk
     }

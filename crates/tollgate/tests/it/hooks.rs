@@ -60,6 +60,7 @@ impl Project {
             folder: &self.tree(),
             index: &self.index(),
             message: MESSAGE,
+            state: None,
             limits: self.limits,
             executable: &program(),
             cancel: &CancellationToken::new(),

@@ -15,6 +15,7 @@ use tollgate_engine::agent::{
 };
 use tollgate_engine::call::CallFailure;
 use tollgate_engine::process::guard::{ProcessMark, end_survivors, has_namespace};
+use tollgate_engine::process::sandbox::Layers;
 
 use crate::agents::{HIDERS, LONG, OF_THE_SHELL, marked};
 use crate::scratch::program;
@@ -77,11 +78,13 @@ impl Work {
             prompt: "The task.\n",
             session: None,
             images: &[],
+            state: None,
             limits: self.limits,
             executable: &program(),
             cancel: &self.cancel,
             started,
             heard,
+            noted: &|_| {},
         })
     }
 
@@ -265,7 +268,17 @@ fn processes_left_by_an_agent_are_ended() {
 fn an_agent_that_kills_its_guard_leaves_nothing_all_the_same() {
     let mut work = Work::new(&deaf("kill -9 $PPID; while :; do sleep 1000; done"));
     work.agent.namespace = false;
+    work.agent.sandbox.layers.landlock = false;
     check(&work, "Unavailable: `play` was lost with its guard: it gave no reason");
+}
+
+#[test]
+fn below_landlock_the_guard_cannot_be_killed() {
+    let mut work = Work::new("kill -9 $PPID; kill -STOP $PPID; echo still here");
+    work.agent.namespace = false;
+    if Layers::available().landlock {
+        check(&work, "done: still here");
+    }
 }
 
 #[test]
@@ -372,11 +385,13 @@ fn run_agent(folder: &Path) {
         prompt: "",
         session: None,
         images: &[],
+        state: None,
         limits: work.limits,
         executable: &program(),
         cancel: &work.cancel,
         started: &store,
         heard: &|_| {},
+        noted: &|_| {},
     });
 }
 

@@ -65,6 +65,8 @@ mod reviewer_trial;
 mod rewordings;
 #[cfg(target_os = "linux")]
 mod robustness;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod scratch;
 mod secret_output;
 #[cfg(unix)]

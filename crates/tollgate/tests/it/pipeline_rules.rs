@@ -421,7 +421,7 @@ fn commits_of_others_in_the_main_checkout_are_not_blamed_on_the_agent() {
 #[test]
 fn an_agent_on_another_branch_of_its_work_tree_is_put_back_or_named_as_the_cause() {
     let commit = "git add b.js; git -c user.name=a -c user.email=a@example.com commit -q -m mine";
-    let desk = Desk::new(&format!("git checkout -q -b mine; {}; {commit}", works()));
+    let desk = Desk::configured(&format!("git checkout -q -b mine; {}; {commit}", works()), "sandbox = 'off'");
     add_project(&desk);
     let mut server = Server::start(&desk);
     let id = add(&desk, "Own branch", &["--start"]);
@@ -430,7 +430,8 @@ fn an_agent_on_another_branch_of_its_work_tree_is_put_back_or_named_as_the_cause
     assert_eq!(desk.git(&["log", "-1", "--format=%s", &format!("feature/{id}")]), "mine");
     assert!(read(&desk, &id, "agent-output-iteration-1.md").contains("the work tree was on the branch `mine`"));
     drop(server);
-    let desk = Desk::new(&format!("git checkout -q --orphan lost; git commit -q --allow-empty -m lost; {}", works()));
+    let script = format!("git checkout -q --orphan lost; git commit -q --allow-empty -m lost; {}", works());
+    let desk = Desk::configured(&script, "sandbox = 'off'");
     desk.git(&["config", "user.name", "a"]);
     desk.git(&["config", "user.email", "a@example.com"]);
     add_project(&desk);

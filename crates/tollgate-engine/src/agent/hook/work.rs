@@ -1,7 +1,7 @@
 //! Runs single hooks and collects their output and messages.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tollgate_core::visible::visible;
 
@@ -10,7 +10,7 @@ use crate::agent::output::Reader;
 use crate::agent::preset::{Form, Invocation};
 use crate::agent::run::{self, Listening, Ran, Setup};
 use crate::agent::scratch_folder::ScratchFolder;
-use crate::agent::{Agent, Program, Role, explain};
+use crate::agent::{Agent, Program, Role, confine, explain};
 use crate::call::{CallFailure, FailureCause};
 use crate::process::guard::AgentExit;
 use crate::tree::{self, Entry};
@@ -71,17 +71,30 @@ fn setup(job: &HookRun<'_>, hook: &str, area: &ScratchFolder, git: PathBuf) -> i
     if hook == "commit-msg" {
         args.extend(["--".into(), area.root().join(MESSAGE).into()]);
     }
-    let index = std::path::absolute(job.index)?.to_string_lossy().into_owned();
+    let mut environment = vec![("GIT_PREFIX".to_owned(), String::new())];
+    let mut set = |name: &str, path: &Path| environment.push((name.to_owned(), path.to_string_lossy().into_owned()));
+    if confine::layers(job.agent).protect_files() {
+        // In a sandbox the repository is read only: a copy of the index, and objects that end with the hook.
+        let own = area.root().join("index");
+        std::fs::copy(job.index, &own)?;
+        set("GIT_INDEX_FILE", &own);
+        if let Some(common) = confine::common_git_dir(job.folder) {
+            let objects = area.root().join("objects");
+            std::fs::create_dir(&objects)?;
+            set("GIT_OBJECT_DIRECTORY", &objects);
+            set("GIT_ALTERNATE_OBJECT_DIRECTORIES", &common.join("objects"));
+        }
+    } else {
+        set("GIT_INDEX_FILE", &std::path::absolute(job.index)?);
+    }
     Ok(Setup {
         program: git,
-        invocation: Invocation {
-            args,
-            environment: vec![("GIT_INDEX_FILE".to_owned(), index), ("GIT_PREFIX".to_owned(), String::new())],
-            ..Invocation::default()
-        },
+        invocation: Invocation { args, environment, ..Invocation::default() },
         prompt: String::new(),
         reads_stdin: false,
         folder: std::path::absolute(job.folder)?,
+        readable: Vec::new(),
+        state: job.state.map(Path::to_owned),
         file_bytes: None,
         grace: job.limits.grace,
         role: Role::Hook,

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use tollgate_core::visible::visible;
+
 use super::{Implement, Implemented};
 use crate::agent::output::Reader;
 use crate::agent::preset::{Form, Given, implementer};
@@ -12,6 +14,7 @@ use crate::agent::scratch_folder::ScratchFolder;
 use crate::agent::transcript::TranscriptWriter;
 use crate::agent::{Agent, Key, Output, Preset, Program, PromptBy, Role, explain};
 use crate::call::{CallFailure, FailureCause};
+use crate::config::SandboxMode;
 
 /// The longest last message; longer ones are truncated at the front.
 const MAX_TEXT: usize = 64 * 1024;
@@ -41,6 +44,10 @@ pub(super) fn implement(job: &Implement<'_>) -> Result<Implemented, CallFailure>
         cancel: job.cancel,
         said: &|said| speech.borrow_mut().take(said),
     };
+    let missing = prepared.layers().missing();
+    if agent.sandbox.mode != SandboxMode::Off && !missing.is_empty() {
+        (job.noted)(&format!("[tollgate: sandbox: {}]\n\n", missing.join("; ")));
+    }
     let mut marked = run::start_marked(agent, job.executable, &prepared, job.cancel, job.started)?;
     let worked = run::listen(&listening, &mut marked.guarded, reader(agent), disk).and_then(|ran| {
         let last = prepared.read_last(MAX_LINE);
@@ -48,6 +55,9 @@ pub(super) fn implement(job: &Implement<'_>) -> Result<Implemented, CallFailure>
     });
     marked.finish();
     let transcript_bytes = speech.into_inner().finish();
+    if let Some(note) = prepared.network_note() {
+        (job.noted)(&format!("\n[tollgate: network: {}]\n", visible(&note)));
+    }
     let worked = worked.map_err(|failure| run::without_keys(&redactor, kept(agent, failure)))?;
     let text = redactor.redact(&worked.text);
     Ok(Implemented {
@@ -79,6 +89,8 @@ fn prepare(job: &Implement<'_>, area: &ScratchFolder, program: PathBuf, folder: 
         prompt: job.prompt.to_owned(),
         reads_stdin,
         folder: folder.to_owned(),
+        readable: job.images.to_vec(),
+        state: job.state.map(Path::to_owned),
         file_bytes: None,
         grace: job.limits.grace,
         role: Role::Implementer,

@@ -65,6 +65,12 @@ impl CodexProvider {
         self.variables.iter().any(|name| look_up(name).is_some())
     }
 
+    /// The addresses of its service, which the sandbox lets through.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
+        let values = self.settings.iter().filter_map(|setting| setting.split_once('='));
+        values.filter(|(key, _)| key.ends_with("base_url")).map(|(_, value)| value.trim().trim_matches('"'))
+    }
+
     fn parse(config: &Table, address: Option<&str>) -> Self {
         let profile = config.get("profile").and_then(Value::as_str);
         let profile = profile.and_then(|name| config.get("profiles")?.get(name)?.as_table());

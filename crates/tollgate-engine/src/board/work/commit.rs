@@ -163,11 +163,13 @@ impl FeatureJob<'_> {
             return Err(super::super::failure::no_agent());
         };
         let cancel = self.cancel.child_token();
+        let state = self.agent_state();
         let run = HookRun {
             agent: &agent,
             folder: worktree.path(),
             index,
             message: text,
+            state: Some(&state),
             limits: HookLimits::default(),
             executable: &self.board.home().executable,
             cancel: &cancel,

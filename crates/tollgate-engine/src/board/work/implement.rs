@@ -352,12 +352,14 @@ impl FeatureJob<'_> {
         let pipeline = &self.board.settings().pipeline;
         let transcript = Mutex::new(Transcript::new(self, row.state.iteration));
         let cancel = self.cancel.child_token();
+        let state = self.agent_state();
         let job = Implement {
             agent: &ready.agent,
             folder: ready.worktree.path(),
             prompt,
             session,
             images: &ready.images,
+            state: Some(&state),
             limits: ImplementLimits {
                 wall: pipeline.time,
                 idle: pipeline.idle,
@@ -371,6 +373,7 @@ impl FeatureJob<'_> {
                 has_spoken.store(true, Ordering::Relaxed);
                 lock(&transcript).take(spoken.text());
             },
+            noted: &|note| lock(&transcript).take(note),
         };
         let (over, ended) = mpsc::channel::<()>();
         let done = std::thread::scope(|scope| {
@@ -389,6 +392,11 @@ impl FeatureJob<'_> {
         lock(&transcript).finish();
         self.forget();
         (done, has_spoken.load(Ordering::Relaxed))
+    }
+
+    /// The folder in which the agents of the project keep their sessions and caches between runs.
+    pub(super) fn agent_state(&self) -> PathBuf {
+        self.board.home().data.join("agents").join(self.project.id.to_string())
     }
 
     /// Stores the identity of a process before it starts. If that fails, the process is cancelled.

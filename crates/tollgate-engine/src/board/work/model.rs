@@ -87,20 +87,25 @@ fn is_plain(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Sandbox;
 
     fn agent(word: AgentWord) -> Chosen {
         let part = ReviewerPart { agent: Some(word), ..ReviewerPart::default() };
-        Chosen { name: format!("{word:?}").to_lowercase(), part }
+        Chosen { name: format!("{word:?}").to_lowercase(), part, sandbox: Sandbox::default() }
     }
 
     fn service(word: ProviderWord) -> Chosen {
         let part = ReviewerPart { provider: Some(word), model: Some("own".to_owned()), ..ReviewerPart::default() };
-        Chosen { name: format!("{word:?}").to_lowercase(), part }
+        Chosen { name: format!("{word:?}").to_lowercase(), part, sandbox: Sandbox::default() }
     }
 
     fn program(args: &[&str]) -> Chosen {
         let command = Some(args.iter().map(|arg| (*arg).to_owned()).collect());
-        Chosen { name: "mine".to_owned(), part: ReviewerPart { command, ..ReviewerPart::default() } }
+        Chosen {
+            name: "mine".to_owned(),
+            part: ReviewerPart { command, ..ReviewerPart::default() },
+            sandbox: Sandbox::default(),
+        }
     }
 
     #[track_caller]

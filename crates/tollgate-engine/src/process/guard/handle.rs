@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{AgentExit, GO, GUARD_ARGUMENT, GuardArgs, namespace};
+use super::{AgentExit, FOLDER, GO, GUARD_ARGUMENT, GuardArgs, namespace};
+use crate::process::sandbox::bubblewrap;
 use crate::process::signals;
 
 /// The time for cleaning up, beside the grace periods.
@@ -36,28 +37,41 @@ impl GuardedProcess {
     /// Starts a guard with exactly this environment, which the agent inherits.
     pub(crate) fn start(executable: &Path, args: &GuardArgs, environment: &[(OsString, OsString)]) -> io::Result<Self> {
         let (line, its_end) = UnixStream::pair()?;
-        let entrance = if args.namespace { namespace::entrance() } else { None };
-        let mut command = match entrance {
-            Some(entrance) => {
+        let sandbox = bubblewrap::find().filter(|_| args.layers.bubblewrap);
+        let entrance = if args.layers.namespace { namespace::entrance() } else { None };
+        let mut command = match (sandbox, entrance) {
+            (Some(program), _) => {
+                send_folder(&line, &args.remove)?;
+                let mut command = Command::new(program);
+                // The guard inside makes a session of its own; this keeps Ctrl-C from `bwrap`, which waits for it.
+                command.args(bubblewrap::arguments(&args.policy, executable)).arg(executable).process_group(0);
+                command
+            }
+            (None, Some(entrance)) => {
                 let mut command = Command::new(&entrance.program);
-                // The guard inside makes a session of its own; this keeps Ctrl-C from `unshare`, which waits for it.
                 command.args(&entrance.args).arg(executable).process_group(0);
                 command
             }
             // Not the leader of a group, because a leader cannot make a session.
-            None => Command::new(executable),
+            (None, None) => Command::new(executable),
         };
-        command.arg(GUARD_ARGUMENT).args(args.to_arguments());
+        command.arg(GUARD_ARGUMENT).args(args.to_arguments()?);
         command.env_clear().envs(environment.iter().map(|(name, value)| (name, value))).current_dir("/");
         command.stdin(Stdio::from(OwnedFd::from(its_end))).stdout(Stdio::piped()).stderr(Stdio::piped());
         signals::reset_in_children();
         let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
         let child = command.spawn()?;
         lines.push((child.id(), line.try_clone()?));
-        Ok(Self { child, line, said: Vec::new(), grace: args.grace, in_namespace: entrance.is_some() })
+        Ok(Self {
+            child,
+            line,
+            said: Vec::new(),
+            grace: args.grace,
+            in_namespace: sandbox.is_some() || entrance.is_some(),
+        })
     }
 
-    /// The id of the first process: the guard, or the `unshare` around it.
+    /// The id of the first process: the guard, or the `bwrap` or `unshare` around it.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -144,6 +158,21 @@ impl Drop for GuardedProcess {
             self.let_go();
         }
     }
+}
+
+/// Sends a handle to the folder around the scratch folder, through which a guard inside of a sandbox removes it.
+fn send_folder(line: &UnixStream, scratch: &Path) -> io::Result<()> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+
+    let around = std::fs::File::open(scratch.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+    let handles = [around.as_fd()];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&handles)) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    rustix::net::sendmsg(line, &[io::IoSlice::new(FOLDER)], &mut control, SendFlags::empty())?;
+    Ok(())
 }
 
 /// Stops all guards and waits until they have cleaned up, for a program that is about to exit.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,13 +12,20 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, kill_process_group, setrlimit, wait as wait_for_any,
 };
 
-use super::{GO, GuardArgs, NOT_STARTED};
+use super::{FOLDER, GO, GuardArgs, NOT_STARTED};
+#[cfg(target_os = "linux")]
+use crate::process::sandbox;
+use crate::process::sandbox::{Restrictions, bridge};
 use crate::process::signals;
 
 /// How long killing of descendants is repeated; a process that cannot be killed hangs in the kernel.
 const SWEEP: Duration = Duration::from_secs(5);
 /// The longest grace period when the parent is gone, so that a restarted server finds no survivors.
 const GRACE_OF_ORPHANS: Duration = Duration::from_secs(1);
+/// Variables by which programs find a proxy.
+const PROXY_VARIABLES: [&str; 6] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+/// Hosts that are reached without the proxy.
+const HERE: &str = "localhost,127.0.0.1,::1";
 /// The polling interval.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -32,9 +39,14 @@ pub(super) fn supervise(args: &GuardArgs) -> u8 {
         // The agent runs as the same user; it must neither trace the guard nor take the lifeline.
         let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     }
-    limit(args.file_bytes);
+    limit(args);
+    let around = if args.restrictions.inside { receive_folder() } else { None };
+    let remove = || match &around {
+        Some(around) => super::remove_in(around, &args.remove),
+        None => super::remove(&args.remove),
+    };
     if args.hold && !wait_for_go() {
-        let _ = super::remove(&args.remove);
+        let _ = remove();
         return 0;
     }
     let code = match start(args) {
@@ -53,8 +65,23 @@ pub(super) fn supervise(args: &GuardArgs) -> u8 {
     };
     // The parent may still inspect the folder.
     while poll_lifeline(None) != LifelineEvent::Closed {}
-    let _ = super::remove(&args.remove);
+    let _ = remove();
     code
+}
+
+/// Receives the handle to the folder around the scratch folder.
+fn receive_folder() -> Option<OwnedFd> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+
+    let mut word = [0; FOLDER.len()];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut buffers = [io::IoSliceMut::new(&mut word)];
+    rustix::net::recvmsg(io::stdin(), &mut buffers, &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
+    control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut handles) => handles.next(),
+        _ => None,
+    })
 }
 
 /// Waits for [`GO`]; false for any other message or a closed lifeline.
@@ -70,11 +97,20 @@ fn wait_for_go() -> bool {
     }
 }
 
-fn limit(file_bytes: Option<u64>) {
+fn limit(args: &GuardArgs) {
     let both = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
     let _ = setrlimit(Resource::Core, both(0));
-    if let Some(bytes) = file_bytes {
+    if let Some(bytes) = args.file_bytes {
         let _ = setrlimit(Resource::Fsize, both(bytes));
+    }
+    let limits = args.restrictions.limits;
+    if let Some(bytes) = limits.memory_bytes {
+        // Not the address space, of which many runtimes reserve terabytes that they never use.
+        let _ = setrlimit(Resource::Data, both(bytes));
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(n_processes) = limits.processes {
+        let _ = setrlimit(Resource::Nproc, both(n_processes));
     }
 }
 
@@ -85,10 +121,34 @@ fn start(args: &GuardArgs) -> io::Result<Pid> {
         Some(path) => Stdio::from(File::open(path)?),
         None => Stdio::null(),
     });
+    let mut restrictions = args.restrictions.clone();
+    if let Some(bridge) = &args.restrictions.bridge {
+        let port = bridge::start(bridge)?;
+        if let Some(ports) = restrictions.landlock.as_mut().and_then(|rules| rules.ports.as_mut()) {
+            ports.push(port);
+        }
+        let proxy = format!("http://127.0.0.1:{port}");
+        command.envs(PROXY_VARIABLES.map(|name| (name, &proxy)));
+        command.env("NO_PROXY", HERE).env("no_proxy", HERE);
+    }
     signals::reset_in_children_of_guard();
-    let child = command.spawn()?;
+    // Restrictions hold for the thread and what it starts, for good; the guard needs its rights to clean up.
+    let started = std::thread::scope(|scope| scope.spawn(|| start_restricted(&mut command, &restrictions)).join());
+    let child = started.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
     // Reaped by id, together with the orphans.
     i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+#[cfg(target_os = "linux")]
+fn start_restricted(command: &mut Command, restrictions: &Restrictions) -> io::Result<Child> {
+    sandbox::restrict_thread(restrictions)
+        .map_err(|error| io::Error::other(format!("the sandbox cannot be entered: {error}")))?;
+    command.spawn()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn start_restricted(command: &mut Command, _restrictions: &Restrictions) -> io::Result<Child> {
+    command.spawn()
 }
 
 /// Waits until the agent ends, by itself or because the lifeline closed.

@@ -64,6 +64,8 @@ pub(super) fn prepare(
         invocation,
         reads_stdin,
         folder: area.tree(),
+        readable: Vec::new(),
+        state: None,
         // Without a key the agent uses the user's home, where its own files may be larger.
         file_bytes: agent.key.as_ref().map(|_| agent.limits.disk_bytes),
         grace: agent.limits.grace,

@@ -35,6 +35,8 @@ pub fn child_main(limits: Option<&str>) -> u8 {
     if apply(limits).is_err() {
         return 3;
     }
+    #[cfg(target_os = "linux")]
+    crate::process::sandbox::restrict_to_pipes();
     let served = tollgate_rules::worker::serve(io::stdin().lock(), io::stdout().lock(), || limit_cpu(limits));
     if served.is_ok() { 0 } else { 3 }
 }

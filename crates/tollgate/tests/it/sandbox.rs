@@ -1,0 +1,219 @@
+//! The sandbox: attempts to break out in each combination of layers, and as an agent through `tollgate serve`.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+use tollgate_core::board::FeatureId;
+use tollgate_engine::agent::attempt_to_break_out;
+use tollgate_engine::config::{NetworkWord, Sandbox};
+use tollgate_engine::process::sandbox::Layers;
+
+use crate::agents::marked;
+use crate::desk::{Desk, GOOD};
+use crate::scratch::program;
+use crate::server_process::{Server, show, tollgate};
+use crate::wait::wait_for;
+
+/// The layers of this machine. The set-up of the tests installs bubblewrap, so without it the tests do not pass.
+#[track_caller]
+fn all_layers() -> Layers {
+    let layers = Layers::available();
+    assert!(layers.are_complete(), "run `scripts/sandbox-setup`; this machine has {:?}", layers.names());
+    layers
+}
+
+/// The attempts that succeed in a sandbox with these layers.
+#[track_caller]
+fn broken(layers: Layers) -> Vec<String> {
+    let sandbox = Sandbox { layers, ..Sandbox::default() };
+    let attempts = attempt_to_break_out(&sandbox, &program(), &[]).unwrap();
+    assert!(attempts.len() >= 20, "{attempts:?}");
+    attempts.into_iter().filter(|attempt| !attempt.held).map(|attempt| attempt.name).collect()
+}
+
+#[test]
+fn no_attempt_breaks_out_of_all_layers() {
+    assert_eq!(broken(all_layers()), [""; 0]);
+}
+
+#[test]
+fn bubblewrap_alone_holds_everything_but_nested_namespaces() {
+    let layers = Layers { seccomp: false, ..all_layers() };
+    let broken = broken(layers);
+    assert!(broken.iter().all(|name| name == "make a user namespace"), "{broken:?}");
+}
+
+#[test]
+fn without_bubblewrap_landlock_holds_files_processes_and_tcp() {
+    for namespace in [true, false] {
+        let layers = Layers { bubblewrap: false, namespace, ..all_layers() };
+        let broken = broken(layers);
+        // Landlock limits TCP and abstract sockets only, and the test is no server, whose memory is secluded.
+        let mut known = vec!["reach another machine", "connect to a socket of the server's"];
+        known.extend((!namespace).then_some("read the environment of the server"));
+        assert!(broken.iter().all(|name| known.contains(&name.as_str())), "{namespace}: {broken:?}");
+    }
+}
+
+#[test]
+fn without_layers_the_attempts_succeed() {
+    let broken = broken(Layers::NONE);
+    for name in ["read the server's token", "connect to the server's API", "write the .git of the main checkout"] {
+        assert!(broken.iter().any(|broken| broken == name), "{name}: {broken:?}");
+    }
+}
+
+#[test]
+fn doctor_names_the_layers_and_attempts_to_break_out() {
+    all_layers();
+    let desk = Desk::new("exit 1");
+    let text = tollgate(&desk, &["doctor"]).stdout;
+    assert!(text.contains("Sandbox of agents and hooks"), "{text}");
+    assert!(text.contains("ok    layers           bubblewrap, seccomp; mode `best`"), "{text}");
+    assert!(text.contains("attempts to break out, none succeeded"), "{text}");
+    let off = Desk::configured("exit 1", "sandbox = 'off'");
+    let text = tollgate(&off, &["doctor"]).stdout;
+    assert!(text.contains("off; agents run as you"), "{text}");
+}
+
+#[test]
+fn a_repository_cannot_open_the_sandbox() {
+    let desk = Desk::new("exit 1");
+    std::fs::write(desk.path("project/.tollgate.toml"), "[sandbox]\nmode = 'off'\n").unwrap();
+    let said = tollgate(&desk, &["review"]).expect_refused(2);
+    assert!(said.contains("`sandbox` cannot be set in a repository"), "{said}");
+}
+
+/// Each line is an attempt: a name, and a command of the shell that succeeds when it breaks out. After `plant:`, the command
+/// may succeed on files that are there only inside, and the files outside decide.
+///
+/// DESK, API, PORT, SERVER, ID and TOLLGATE stand for the places that are aimed at.
+const ATTEMPTS: &str = r#"
+read the token|cat DESK/data/tollgate/token
+read the token by a link|ln -sf DESK/data/tollgate/token link && cat link; s=$?; rm -f link; test $s = 0
+list the data folder|ls DESK/data/tollgate | grep -qv agents
+read the database|head -c1 DESK/data/tollgate/tollgate.db
+read the operator's configuration|cat DESK/config/tollgate/config.toml
+append to the operator's configuration|echo '# x' >> DESK/config/tollgate/config.toml
+plant: replace the operator's configuration|mkdir -p DESK/config/tollgate && echo > DESK/config/tollgate/config.toml
+read a private key|cat DESK/home/.ssh/id_ed25519
+plant: write the operator's home|touch DESK/home/planted
+read another project|cat DESK/other/secret
+plant: write another project|touch DESK/other/planted
+read an untracked file of the main checkout|cat DESK/project/.env
+plant: write the main checkout|touch DESK/project/planted
+write the main checkout's git configuration|git config core.fsmonitor /tmp/evil
+append to the main checkout's git configuration|echo '# x' >> DESK/project/.git/config
+plant: plant a hook|mkdir -p DESK/project/.git/hooks && echo > DESK/project/.git/hooks/post-commit
+move the main branch|git update-ref refs/heads/main HEAD
+commit to the repository|git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x
+read credentials of the repository|git config --get-all http.extraheader || grep -q t0ken DESK/project/.git/config
+approve by the command line|env -u TOLLGATE_AGENT XDG_CONFIG_HOME=DESK/config XDG_DATA_HOME=DESK/data HOME=DESK/home TOLLGATE feature approve ID --reason because
+list projects by the command line|XDG_CONFIG_HOME=DESK/config XDG_DATA_HOME=DESK/data TOLLGATE project list | grep -q DESK
+connect to the API|bash -c ': < /dev/tcp/127.0.0.1/PORT'
+connect to the API by name|bash -c ': < /dev/tcp/localhost/PORT'
+connect to the API by any address|bash -c ': < /dev/tcp/0.0.0.0/PORT'
+connect to the API by the proxy|bash -c 'p=${HTTP_PROXY##*:}; exec 3<>/dev/tcp/127.0.0.1/$p; printf "CONNECT API HTTP/1.1\r\n\r\n" >&3; read -r line <&3; [[ $line == *" 200 "* ]]'
+reach cloud metadata by the proxy|bash -c 'p=${HTTP_PROXY##*:}; exec 3<>/dev/tcp/127.0.0.1/$p; printf "CONNECT 169.254.169.254:80 HTTP/1.1\r\n\r\n" >&3; read -r line <&3; [[ $line == *" 200 "* ]]'
+reach a foreign host by the proxy|bash -c 'p=${HTTP_PROXY##*:}; exec 3<>/dev/tcp/127.0.0.1/$p; printf "CONNECT evil.example:443 HTTP/1.1\r\n\r\n" >&3; read -r line <&3; [[ $line == *" 200 "* ]]'
+reach another machine|bash -c 'exec 3<>/dev/udp/192.0.2.1/9'
+read the environment of the server|grep -q . /proc/SERVER/environ
+read the environment of the guard|grep -q . /proc/1/environ
+see the files of the guard|ls /proc/1/root/ | grep -q . || readlink /proc/1/fd/0
+signal the server|kill -0 SERVER
+kill the guard|kill -9 1 && sleep 0.2 && ! kill -0 1
+write the system|touch /usr/planted && rm /usr/planted || { touch /etc/planted && rm /etc/planted; }
+read password hashes|grep -q . /etc/shadow
+make a user namespace|unshare --user --map-root-user true
+mount a file system|mkdir "$TMPDIR/m" && mount -t tmpfs none "$TMPDIR/m" && umount "$TMPDIR/m"
+gain rights|grep -q 'NoNewPrivs:.*0' /proc/self/status
+keep a capability|grep -q 'CapEff:.*[1-9a-f]' /proc/self/status
+see another run|ls -d /tmp/tollgate-agent-* | grep -v "$(dirname "$TMPDIR")" | grep -q .
+"#;
+
+#[test]
+fn no_agent_breaks_out_of_the_server() {
+    all_layers();
+    let desk = Desk::configured("exit 1", "sandbox = 'require'");
+    for (name, text) in [("home/.ssh/id_ed25519", "key"), ("other/secret", "s"), ("project/.env", "E=1")] {
+        std::fs::create_dir_all(desk.path(name).parent().unwrap()).unwrap();
+        std::fs::write(desk.path(name), text).unwrap();
+    }
+    desk.git(&["config", "http.extraheader", "AUTHORIZATION: basic t0ken"]);
+    let server = Server::start(&desk);
+    let path = desk.path("project").display().to_string();
+    server.json(&desk, "POST", "/api/projects", &json!({ "path": path }).to_string(), 201);
+    let new = json!({ "title": "Read JSON", "description": "Reads a text." });
+    let feature = server.json(&desk, "POST", "/api/projects/1/features", &new.to_string(), 201);
+    let id = feature["id"].as_str().unwrap().to_owned();
+    let config = std::fs::read(desk.path("config/tollgate/config.toml")).unwrap();
+    write_attempts(&desk, &server, &id);
+    server.json(&desk, "POST", &format!("/api/projects/1/features/{id}/start"), "", 200);
+    let attempts = desk.path(&format!("project/.worktrees/{id}/attempts.txt"));
+    let text = wait_for("the agent has attempted everything", || {
+        std::fs::read_to_string(&attempts).ok().filter(|text| text.ends_with("end\n"))
+    });
+    let n_attempts = ATTEMPTS.lines().filter(|line| line.contains('|')).count();
+    let is_broken = |line: &&str| line.starts_with("broken") && !line.starts_with("broken plant:");
+    let broken: Vec<&str> = text.lines().filter(is_broken).collect();
+    assert_eq!((broken, text.lines().count()), (Vec::new(), n_attempts + 1), "{text}");
+    let shown = wait_for("the gate has decided", || {
+        let shown = show(&desk, &id);
+        shown["iterations"].as_array().is_some_and(|all| !all.is_empty()).then_some(shown)
+    });
+    assert_ne!(shown["status"], "verified", "{shown}");
+    assert_eq!(std::fs::read(desk.path("config/tollgate/config.toml")).unwrap(), config);
+    for planted in ["home/planted", "other/planted", "project/planted", "project/.git/hooks/post-commit"] {
+        assert!(!desk.path(planted).exists(), "{planted}");
+    }
+    assert_eq!(marked("left-behind-by-the-agent"), Vec::<String>::new());
+    // The record of the run names what was refused.
+    let output = desk.features(&FeatureId::parse(&id).unwrap()).join("agent-output.md");
+    let output =
+        wait_for("the output", || std::fs::read_to_string(&output).ok().filter(|text| text.contains("network")));
+    assert!(output.contains("refused") && output.contains("evil.example:443"), "{output}");
+}
+
+/// Makes the agent one that attempts everything, and then does its work.
+fn write_attempts(desk: &Desk, server: &Server, id: &str) {
+    let port = server.address.rsplit(':').next().unwrap();
+    let mut script = String::from("#!/bin/sh\ncat > /dev/null\n: > attempts.txt\n");
+    for (name, command) in ATTEMPTS.lines().filter_map(|line| line.split_once('|')) {
+        let command = command
+            .replace("TOLLGATE ", &format!("{} ", program().display()))
+            .replace("DESK", &desk.path("").display().to_string().trim_end_matches('/').to_owned())
+            .replace("API", &server.address)
+            .replace("PORT", port)
+            .replace("SERVER", &server.pid().to_string())
+            .replace("ID ", &format!("{id} "));
+        let name = name.replace('\'', "'\\''");
+        script += &format!(
+            "if ( {command} ) > /dev/null 2>&1; then echo 'broken {name}'; else echo 'held {name}'; fi >> attempts.txt\n"
+        );
+    }
+    script += "(setsid sh -c 'sleep 1000; true # left-behind-by-the-agent' > /dev/null 2>&1 &)\n";
+    script += &format!("echo end >> attempts.txt\necho '{GOOD}' > b.js\necho done\n");
+    std::fs::write(desk.path("agent.sh"), script).unwrap();
+    std::fs::set_permissions(desk.path("agent.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_sandbox_that_is_required_and_incomplete_starts_no_agent() {
+    let sandbox = Sandbox {
+        mode: tollgate_engine::config::SandboxMode::Require,
+        layers: Layers { bubblewrap: false, ..Layers::ALL },
+        ..Sandbox::default()
+    };
+    let failure = attempt_to_break_out(&sandbox, &program(), &[]).unwrap_err();
+    assert!(failure.message.contains("`sandbox` is `require` and a layer is missing"), "{}", failure.message);
+    assert!(failure.hint.unwrap().contains("apt-get install bubblewrap"));
+}
+
+#[test]
+fn an_open_network_is_the_operators_choice() {
+    let sandbox = Sandbox { network: NetworkWord::Open, ..Sandbox::default() };
+    let attempts = attempt_to_break_out(&sandbox, &program(), &[]).unwrap();
+    let has = |name: &str| attempts.iter().any(|attempt| attempt.name == name && !attempt.held);
+    assert!(has("connect to the server's API"), "{attempts:?}");
+    assert!(!has("read the server's token"), "{attempts:?}");
+}
