@@ -18,6 +18,8 @@ mod intake;
 mod intent;
 mod queue;
 mod rules;
+#[cfg(unix)]
+mod sandbox;
 mod secrets;
 mod sockets;
 mod tokens;
@@ -55,6 +57,8 @@ pub(crate) const ALL: &[Measure] = &[
     cards::MEASURE,
     board_list::MEASURE,
     handover::MEASURE,
+    #[cfg(unix)]
+    sandbox::MEASURE,
     idle::MEASURE,
     sockets::MEASURE,
     fanout::MEASURE,
