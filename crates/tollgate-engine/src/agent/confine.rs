@@ -73,7 +73,16 @@ pub(crate) fn layers(agent: &Agent) -> Layers {
     if !agent.namespace {
         layers = Layers { bubblewrap: false, namespace: false, ..layers };
     }
+    if nests(agent) && !layers.bubblewrap {
+        // It cannot make its own sandbox below landlock, and its own is then the better one.
+        layers.landlock = false;
+    }
     layers
+}
+
+/// True for an agent that makes a sandbox of its own.
+fn nests(agent: &Agent) -> bool {
+    agent.program == Program::Preset(Preset::Codex)
 }
 
 /// The inputs of a policy.
@@ -107,7 +116,7 @@ impl Confinement<'_> {
                 processes: Some(sandbox.processes),
             },
             hidden: self.hidden(home.as_deref()),
-            nests: self.agent.program == Program::Preset(Preset::Codex),
+            nests: nests(self.agent),
             ..Policy::default()
         };
         policy.readable.extend(system::parts_of(self.program));
@@ -368,6 +377,13 @@ mod tests {
         let reviewer = policy(Role::Reviewer);
         assert_eq!(reviewer.writable, [area.root()]);
         assert!(matches!(reviewer.network, Network::Closed { .. }));
+    }
+
+    #[test]
+    fn an_agent_with_a_sandbox_of_its_own_is_not_put_below_landlock() {
+        let mut agent = Agent::preset(Preset::Codex);
+        agent.sandbox.layers.bubblewrap = false;
+        assert!(!layers(&agent).protect_files());
     }
 
     #[test]

@@ -124,7 +124,9 @@ pub struct ProxyRequest {
 /// A proxy, which ends when it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests connect to it"))]
     socket: PathBuf,
+    listener: UnixListener,
     shared: Arc<Shared>,
 }
 
@@ -142,7 +144,7 @@ impl Proxy {
     pub fn start(socket: &Path, allowed: Vec<AllowedHost>, upstream: Option<String>) -> io::Result<Self> {
         let listener = UnixListener::bind(socket)?;
         let shared = Shared { allowed, upstream, requests: Mutex::default(), is_over: AtomicBool::new(false) };
-        let proxy = Self { socket: socket.to_owned(), shared: Arc::new(shared) };
+        let proxy = Self { socket: socket.to_owned(), listener: listener.try_clone()?, shared: Arc::new(shared) };
         let shared = Arc::clone(&proxy.shared);
         thread::Builder::new().name("sandbox-proxy".to_owned()).spawn(move || serve(&listener, &shared))?;
         Ok(proxy)
@@ -158,8 +160,8 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts; the socket goes with the scratch folder.
-        let _ = UnixStream::connect(&self.socket);
+        // Wakes the thread that accepts, also when the file of the socket is gone with the scratch folder.
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
     }
 }
 
@@ -491,6 +493,18 @@ mod tests {
         let expected =
             [("localhost:PORT", true), ("127.0.0.1:PORT", true), ("127.0.0.1:1", false), ("evil.example:443", false)];
         assert_eq!(shown, expected.map(|(host, allowed)| (host.to_owned(), allowed)));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_dropped_proxy_leaves_no_thread_even_when_its_folder_is_gone() {
+        let (folder, proxy) = proxy(&[]);
+        let shared = Arc::downgrade(&proxy.shared);
+        drop(folder);
+        drop(proxy);
+        while shared.upgrade().is_some() {
+            thread::yield_now();
+        }
     }
 
     #[test]
