@@ -117,6 +117,10 @@ fn later_layers_win_and_lists_grow() {
     review.max_diff_bytes = 20000000 (default)
     review.mode = "standard" (default)
     review.profile = "balanced" (default)
+    sandbox.mode = "best" (default)
+    sandbox.network = "hosts" (default)
+    sandbox.processes = 8192 (default)
+    sandbox.registries = true (default)
     store.enabled = true (default)
     suppress = { rule = "x" } (.tollgate.toml)
     "#);
@@ -261,6 +265,33 @@ fn variables_name_one_place_for_the_memory() {
     let other = ("TOLLGATE_STORE_DATABASE".to_owned(), "mysql://ann:s3cret@db/toll".to_owned());
     let failure = load(None, None, &[other], Layer::default()).unwrap_err();
     assert_snapshot!(failure.message, @"TOLLGATE_STORE_DATABASE: expected an address as `postgres://user@host/database` or `sqlite:FILE`");
+}
+
+#[test]
+fn the_sandbox_is_a_table_or_its_mode_alone() {
+    let sandbox = |text: &str| {
+        let values = file::parse(text, "user").map_err(|failure| failure.message)?;
+        let layer = Layer { source: "user".to_owned(), values };
+        Settings::of_layers(&[layer]).map(|settings| settings.sandbox).map_err(|failure| failure.message)
+    };
+    assert_eq!(sandbox("sandbox = 'require'").unwrap().mode, SandboxMode::Require);
+    let table = sandbox("[sandbox]\nmode = 'off'\nhosts = ['127.0.0.1:11434', '*.example.com']\nread = ['~/.cargo']\n");
+    let table = table.unwrap();
+    assert_eq!((table.mode, table.hosts.len(), table.read.len()), (SandboxMode::Off, 2, 1));
+    for wrong in [
+        "sandbox = 'on'",
+        "sandbox = 1",
+        "[sandbox]\nmodes = 'off'",
+        "[sandbox]\nhosts = ['http://x']",
+        "[sandbox]\nread = ['relative']",
+        "[sandbox]\nwrite = ['/']",
+        "[sandbox]\nwrite = ['~/']",
+        "[sandbox]\nprocesses = 1",
+    ] {
+        assert!(sandbox(wrong).is_err(), "{wrong}");
+    }
+    let failure = of_repository(b"sandbox = 'off'".to_vec(), FILE_NAME.to_owned()).unwrap_err();
+    assert!(failure.message.contains("`sandbox` cannot be set in a repository"), "{}", failure.message);
 }
 
 #[test]

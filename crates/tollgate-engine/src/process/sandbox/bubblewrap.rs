@@ -77,16 +77,22 @@ pub(crate) fn arguments(policy: &Policy, guard: &Path) -> Vec<OsString> {
     }
     push(&["--proc", "/proc", "--dev", "/dev", "--size", TMP_BYTES, "--tmpfs", "/tmp"].map(OsStr::new));
     push(&["--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"].map(OsStr::new));
+    let mut masks: Vec<&OsStr> = Vec::new();
     for (place, mount) in mounts(policy, guard) {
         let place = place.as_os_str();
         match mount {
             Mount::ReadOnly(source) => push(&["--ro-bind-try".as_ref(), source.as_os_str(), place]),
             Mount::Writable(source) => push(&["--bind".as_ref(), source.as_os_str(), place]),
             Mount::Hidden if Path::new(place).is_dir() => {
-                push(&["--tmpfs".as_ref(), place, "--remount-ro".as_ref(), place])
+                push(&["--tmpfs".as_ref(), place]);
+                masks.push(place);
             }
             Mount::Hidden => push(&["--ro-bind".as_ref(), "/dev/null".as_ref(), place]),
         }
+    }
+    // Last, because a folder below a mask may be mounted, as the caches of a project in the data folder.
+    for mask in masks {
+        push(&["--remount-ro".as_ref(), mask]);
     }
     push(&["--remount-ro", "/", "--chdir", "/", "--"].map(OsStr::new));
     arguments
@@ -139,6 +145,12 @@ mod tests {
         };
         assert_eq!(ours(mounts(&policy, Path::new("/usr/bin/tollgate"))), ["a read", "a/b write", "a/b/c hidden"]);
         let args = arguments(&policy, Path::new("/usr/bin/tollgate"));
+        let deeper = Policy { writable: vec![path.join("a/b"), path.join("a/b/c/d")], ..policy.clone() };
+        let deeper = arguments(&deeper, Path::new("/usr/bin/tollgate"));
+        let at = |word: &str, place: &str| {
+            deeper.windows(2).position(|pair| pair[0] == word && pair[1] == *path.join(place).as_os_str())
+        };
+        assert!(at("--bind", "a/b/c/d") < at("--remount-ro", "a/b/c"), "a mask is closed when all is mounted");
         assert!(!args.iter().any(|arg| arg == "--unshare-net"), "the network is open");
     }
 }
