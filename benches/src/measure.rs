@@ -18,7 +18,6 @@ mod intake;
 mod intent;
 mod queue;
 mod rules;
-#[cfg(unix)]
 mod sandbox;
 mod secrets;
 mod sockets;
@@ -57,7 +56,6 @@ pub(crate) const ALL: &[Measure] = &[
     cards::MEASURE,
     board_list::MEASURE,
     handover::MEASURE,
-    #[cfg(unix)]
     sandbox::MEASURE,
     idle::MEASURE,
     sockets::MEASURE,

@@ -208,7 +208,9 @@ fn hosts<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::E
     #[cfg(not(unix))]
     let is_host = |host: &String| !host.is_empty();
     if hosts.len() > MAX_ENTRIES || !hosts.iter().all(is_host) {
-        return Err(D::Error::custom("expected hosts, as `api.example.com`, `*.example.com` or `127.0.0.1:11434`"));
+        return Err(D::Error::custom(
+            "expected hosts: a name, `*.` before a name for all below it, or a name or an address with a port",
+        ));
     }
     Ok(Some(hosts))
 }
