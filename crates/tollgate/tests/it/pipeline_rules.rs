@@ -395,7 +395,8 @@ fn history_and_reviews_show_the_state_that_the_board_shows() {
 
 #[test]
 fn an_agent_that_switches_the_branch_of_the_main_checkout_is_noticed() {
-    let desk = Desk::new(&format!("git -C ../.. checkout -q -b mine; {}", works()));
+    // In a sandbox it cannot.
+    let desk = Desk::configured(&format!("git -C ../.. checkout -q -b mine; {}", works()), "sandbox = 'off'");
     add_project(&desk);
     let mut server = Server::start(&desk);
     let id = add(&desk, "Switches", &["--start"]);
@@ -405,7 +406,7 @@ fn an_agent_that_switches_the_branch_of_the_main_checkout_is_noticed() {
 
 #[test]
 fn commits_of_others_in_the_main_checkout_are_not_blamed_on_the_agent() {
-    let desk = Desk::new(&format!("git -C ../.. merge -q --ff-only other; {}", works()));
+    let desk = Desk::configured(&format!("git -C ../.. merge -q --ff-only other; {}", works()), "sandbox = 'off'");
     desk.git(&["checkout", "-q", "-b", "other"]);
     std::fs::write(desk.path("project/other.txt"), "other").unwrap();
     desk.git(&["add", "other.txt"]);
