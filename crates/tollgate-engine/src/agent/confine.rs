@@ -101,9 +101,19 @@ pub(crate) struct Confinement<'a> {
     pub(crate) look_up: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
+/// What a run is confined to.
+#[derive(Default)]
+pub(crate) struct Confined {
+    pub(crate) policy: Policy,
+    /// The way out of a closed network.
+    pub(crate) proxy: Option<Proxy>,
+    /// Variables that name the operator's tools.
+    pub(crate) tools: Vec<(&'static str, OsString)>,
+}
+
 impl Confinement<'_> {
-    /// The policy of the run, its proxy, and the variables that name the operator's tools. Fills the private home.
-    pub(crate) fn apply(&self) -> io::Result<(Policy, Option<Proxy>, Vec<(&'static str, OsString)>)> {
+    /// Makes the policy of the run, starts its proxy, and fills the private home.
+    pub(crate) fn apply(&self) -> io::Result<Confined> {
         let sandbox = &self.agent.sandbox;
         let home = (self.look_up)("HOME").map(PathBuf::from);
         let own = |path: &String| expand(path, home.as_deref());
@@ -134,7 +144,7 @@ impl Confinement<'_> {
         }
         let proxy = self.open_network(&mut policy)?;
         policy.readable.retain(|path| path.exists());
-        Ok((policy, proxy, tools.variables))
+        Ok(Confined { policy, proxy, tools: tools.variables })
     }
 
     /// Files and folders of this program, and the usual places of credentials.
@@ -371,7 +381,7 @@ mod tests {
     fn an_implementer_writes_its_tree_and_a_reviewer_only_its_scratch_folder() {
         let (area, temp) = (ScratchFolder::new().unwrap(), tempfile::tempdir().unwrap());
         let agent = Agent::command("play", vec!["sh".to_owned()]);
-        let policy = |role| confinement(&agent, role, &area, temp.path()).apply().unwrap().0;
+        let policy = |role| confinement(&agent, role, &area, temp.path()).apply().unwrap().policy;
         assert!(has(&policy(Role::Implementer).writable, temp.path()));
         std::fs::remove_file(area.root().join("proxy.sock")).unwrap();
         let reviewer = policy(Role::Reviewer);
@@ -401,7 +411,7 @@ mod tests {
             state: Some(&state),
             ..confinement(&agent, Role::Implementer, &area, temp.path())
         };
-        let (policy, _proxy, _) = confinement.apply().unwrap();
+        let Confined { policy, .. } = confinement.apply().unwrap();
         assert!(area.home().join(".claude/.credentials.json").is_file());
         assert!(!area.home().join(".claude/settings.json").exists());
         assert_eq!(std::fs::read_link(area.home().join(".claude/projects")).unwrap(), state.join("claude-projects"));
@@ -417,7 +427,7 @@ mod tests {
         let agent = Agent::preset(Preset::Claude);
         let confinement =
             Confinement { look_up: &look_up, ..confinement(&agent, Role::Reviewer, &area, Path::new("/nonexistent")) };
-        let (policy, _proxy, _) = confinement.apply().unwrap();
+        let Confined { policy, .. } = confinement.apply().unwrap();
         let Network::Closed { loopback, .. } = policy.network else { panic!() };
         assert_eq!(loopback, [8123]);
     }

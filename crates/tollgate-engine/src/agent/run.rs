@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
 
-use super::confine::{self, Confinement};
+use super::confine::{self, Confined, Confinement};
 use super::environment::{HomeOf, Role};
 use super::output::{NoAnswer, OutputEvent, Reader};
 use super::preset::Invocation;
@@ -93,7 +93,7 @@ pub(crate) fn prepare(agent: &Agent, area: &ScratchFolder, mut setup: Setup) -> 
         look_up: &look_up,
     };
     let is_confined = layers.protect_files();
-    let (policy, proxy, tools) = if is_confined { confinement.apply()? } else { Default::default() };
+    let Confined { policy, proxy, tools } = if is_confined { confinement.apply()? } else { Confined::default() };
     let home = if is_confined { HomeOf::Run(&tools) } else { HomeOf::Operator };
     let mut environment = environment::build(setup.role, agent, (area, home), setup.invocation.environment, &look_up);
     if proxy.is_some() {

@@ -150,6 +150,6 @@ mod tests {
         std::os::unix::fs::symlink(package.join("cli.js"), home.join("agent")).unwrap();
         let expected = [home.join("agent"), home.join("lib/node_modules"), package.join("cli.js")];
         assert_eq!(parts_of(&home.join("agent")), expected);
-        assert_eq!(parts_of(Path::new("/bin/sh")), [PathBuf::new(); 0]);
+        assert!(parts_of(Path::new("/bin/sh")).is_empty(), "it is the system's");
     }
 }
