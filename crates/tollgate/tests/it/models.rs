@@ -362,7 +362,8 @@ fn the_printed_prompt_equals_the_one_sent_to_an_agent() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard");
     let keeps = format!("cat > {}\ncat <<'END'\n{}\nEND\n", heard.display(), answer("approved", &[]));
-    scratch.configure(&script(&scratch, "keeps", &keeps));
+    let sandbox = format!("[sandbox]\nwrite = ['{}']\n", folder.path().display());
+    scratch.configure(&format!("{}{sandbox}", script(&scratch, "keeps", &keeps)));
     let printed = scratch.tollgate(&["review", "--reviewer", "keeps", "--format", "json", "--print-prompt"]);
     let printed = parsed(printed, 0)["prompts"][0].clone();
     scratch.tollgate(&["review", "--reviewer", "keeps"]).expect(1);
