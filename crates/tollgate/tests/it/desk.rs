@@ -67,7 +67,7 @@ impl Desk {
         let is_set = settings.contains("sandbox");
         let sandbox =
             if is_set { String::new() } else { format!("[sandbox]\nwrite = ['{}']\n", desk.path("").display()) };
-        let config = format!("{settings}\n{pipeline}command = ['sh', '{}']\n{sandbox}", agent.display());
+        let config = format!("{settings}\n{sandbox}{pipeline}command = ['sh', '{}']\n", agent.display());
         std::fs::write(desk.path("config/tollgate/config.toml"), config).unwrap();
         desk
     }
