@@ -20,7 +20,7 @@ use super::preset::codex_provider::CodexProvider;
 use super::scratch_folder::ScratchFolder;
 use super::{Agent, Preset, Program, Role};
 use crate::config::{NetworkWord, Sandbox, SandboxMode};
-use crate::process::sandbox::proxy::{AllowedHost, Proxy};
+use crate::process::sandbox::proxy::{self, AllowedHost, Proxy};
 use crate::process::sandbox::{Layers, Network, Policy, ResourceLimits, system};
 use crate::tree::{self, Entry};
 
@@ -231,7 +231,8 @@ impl Confinement<'_> {
             return Ok(None);
         }
         let allowed = if sandbox.network == NetworkWord::None { Vec::new() } else { self.allowed_hosts(sandbox) };
-        let loopback = allowed.iter().filter_map(AllowedHost::loopback_port).collect();
+        let loopback = allowed.iter().filter_map(AllowedHost::loopback_port);
+        let loopback = loopback.filter(|port| !proxy::is_own_port(*port)).collect();
         let socket = self.area.root().join("proxy.sock");
         let upstream = ["HTTPS_PROXY", "https_proxy"].iter().find_map(|name| (self.look_up)(name)?.into_string().ok());
         let proxy = Proxy::start(&socket, allowed, upstream.filter(|url| url.starts_with("http://")))?;

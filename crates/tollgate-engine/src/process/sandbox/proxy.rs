@@ -13,7 +13,7 @@
 //! kept for the record of the run.
 
 use std::io::{self, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -36,6 +36,11 @@ static OWN: Mutex<Vec<SocketAddr>> = Mutex::new(Vec::new());
 /// Registers an address of this program's own server, which no sandbox may reach.
 pub fn never_reach(address: SocketAddr) {
     OWN.lock().unwrap_or_else(PoisonError::into_inner).push(address);
+}
+
+/// True for the port of one of our own servers.
+pub(crate) fn is_own_port(port: u16) -> bool {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|own| own.port() == port)
 }
 
 /// A host that may be reached.
@@ -249,12 +254,16 @@ impl Shared {
         };
         // Only an entry with a port may lead to a private network, because the operator named that very service.
         let may_be_private = entry.port.is_some();
+        let own = OWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let literal = request.host.parse().map(|ip| SocketAddr::new(ip, request.port));
+        if literal.is_ok_and(|address| !is_reachable(&address, may_be_private, &own)) {
+            return Err(Refusal::Forbidden(shown));
+        }
         if let Some(upstream) = self.upstream.as_deref().filter(|_| entry.loopback_port().is_none()) {
             return through(upstream, &shown).map_err(|_| Refusal::Unreachable(shown));
         }
         let found = (request.host.as_str(), request.port).to_socket_addrs();
         let found: Vec<SocketAddr> = found.map_err(|_| Refusal::Unreachable(shown.clone()))?.collect();
-        let own = OWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut reachable = found.into_iter().filter(|address| is_reachable(address, may_be_private, &own)).peekable();
         if reachable.peek().is_none() {
             return Err(Refusal::Forbidden(shown));
@@ -269,10 +278,15 @@ impl Shared {
 fn is_reachable(address: &SocketAddr, may_be_private: bool, own: &[SocketAddr]) -> bool {
     let ip = canonical(address.ip());
     let is_own = |own: &SocketAddr| {
-        let same = canonical(own.ip()) == ip || own.ip().is_unspecified() && ip.is_loopback();
-        own.port() == address.port() && (same || ip.is_unspecified())
+        let is_same = canonical(own.ip()) == ip || ip.is_unspecified();
+        own.port() == address.port() && (is_same || own.ip().is_unspecified() && is_of_this_machine(ip))
     };
     !is_metadata(ip) && !own.iter().any(is_own) && (may_be_private || is_public(ip))
+}
+
+/// True for an address of one of this machine's interfaces: others cannot be bound to.
+fn is_of_this_machine(ip: IpAddr) -> bool {
+    ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok()
 }
 
 /// An address of version 4 that is written as one of version 6, as the former.
@@ -435,6 +449,7 @@ mod tests {
             ("[::ffff:127.0.0.1]:7420", false),
             ("0.0.0.0:7420", false),
             ("127.0.0.1:7421", false),
+            ("10.0.0.5:7421", true),
             ("127.0.0.1:8080", true),
             ("10.0.0.5:8080", true),
         ] {
