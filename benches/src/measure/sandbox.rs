@@ -43,6 +43,7 @@ fn run(program: &Path, folder: &Path, mode: SandboxMode) -> io::Result<Duration>
         prompt: "",
         session: None,
         images: &[],
+        binds: &[],
         state: None,
         limits: ImplementLimits::default(),
         executable: program,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::call::CallFailure;
-use crate::config::Sandbox;
+use crate::config::{Sandbox, SandboxMode};
 
 #[cfg(unix)]
 pub(crate) mod confine;
@@ -94,6 +94,27 @@ impl Agent {
             sandbox: Sandbox::default(),
             limits: AgentLimits::default(),
         }
+    }
+
+    /// True when it can get files in the place of others, as a git directory of its own.
+    #[must_use]
+    pub fn has_mounts(&self) -> bool {
+        #[cfg(unix)]
+        return confine::layers(self).bubblewrap;
+        #[cfg(not(unix))]
+        false
+    }
+
+    /// What its sandbox does not protect for want of a layer; nothing when the operator has no sandbox.
+    #[must_use]
+    pub fn missing_layers(&self) -> Vec<&'static str> {
+        if self.sandbox.mode == SandboxMode::Off {
+            return Vec::new();
+        }
+        #[cfg(unix)]
+        return confine::layers(self).missing();
+        #[cfg(not(unix))]
+        crate::process::sandbox::Layers::NONE.missing()
     }
 
     /// The program as it is named: a path, or a name to look for on the PATH.

@@ -7,7 +7,7 @@
 //! Sessions and caches outlive a run in a state folder of the project, to which the private home has links:
 //!
 //! ```text
-//! <scratch>/home/.claude/.credentials.json    a copy of the operator's
+//! <scratch>/home/.claude/.credentials.json -> /run/keys/0, a copy of the operator's in memory
 //! <scratch>/home/.claude/projects          -> <data>/agents/<project>/claude-projects
 //! <scratch>/home/.cache                    -> <data>/agents/<project>/cache
 //! ```
@@ -21,7 +21,7 @@ use super::scratch_folder::ScratchFolder;
 use super::{Agent, Preset, Program, Role};
 use crate::config::{NetworkWord, Sandbox, SandboxMode};
 use crate::process::sandbox::proxy::{self, AllowedHost, Proxy};
-use crate::process::sandbox::{Layers, Network, Policy, ResourceLimits, system};
+use crate::process::sandbox::{Bind, KEY_FOLDER, Keys, Layers, MAX_KEY_BYTES, Network, Policy, ResourceLimits, system};
 use crate::tree::{self, Entry};
 
 /// The largest file of a log-in.
@@ -95,6 +95,8 @@ pub(crate) struct Confinement<'a> {
     pub(crate) folder: &'a Path,
     /// Further files to read.
     pub(crate) readable: &'a [PathBuf],
+    /// Files and folders that it sees in the place of others.
+    pub(crate) binds: &'a [Bind],
     /// The folder in which sessions and caches are kept.
     pub(crate) state: Option<&'a Path>,
     /// Reads our environment.
@@ -105,6 +107,8 @@ pub(crate) struct Confinement<'a> {
 #[derive(Default)]
 pub(crate) struct Confined {
     pub(crate) policy: Policy,
+    /// The agent's log-in, for files in memory.
+    pub(crate) keys: Keys,
     /// The way out of a closed network.
     pub(crate) proxy: Option<Proxy>,
     /// Variables that name the operator's tools.
@@ -126,6 +130,7 @@ impl Confinement<'_> {
                 processes: Some(sandbox.processes),
             },
             hidden: self.hidden(home.as_deref()),
+            binds: self.binds.to_vec(),
             nests: nests(self.agent),
             ..Policy::default()
         };
@@ -139,12 +144,13 @@ impl Confinement<'_> {
             self.share_git(&mut policy)?;
             self.link_state(&mut policy)?;
         }
+        let mut keys = Keys::default();
         if self.agent.key.is_none() && self.role != Role::Hook {
-            self.copy_log_in(home.as_deref())?;
+            self.hand_over_log_in(home.as_deref(), &mut keys)?;
         }
         let proxy = self.open_network(&mut policy)?;
         policy.readable.retain(|path| path.exists());
-        Ok(Confined { policy, proxy, tools: tools.variables })
+        Ok(Confined { policy, keys, proxy, tools: tools.variables })
     }
 
     /// Files and folders of this program, and the usual places of credentials.
@@ -176,9 +182,9 @@ impl Confinement<'_> {
             let text = without_credentials(&String::from_utf8_lossy(&content), home.as_deref());
             policy.readable.extend(hook_folder(&text));
             self.area.write("git-config", &text)?;
-            policy.replaced.push((self.area.root().join("git-config"), config));
+            policy.binds.push(Bind::readable(self.area.root().join("git-config"), config));
         }
-        if !common.starts_with(self.folder) {
+        if self.binds.is_empty() && !common.starts_with(self.folder) {
             policy.readable.push(common);
         }
         let global = home.as_ref().and_then(|home| tree::read_own(&home.join(".gitconfig"), MAX_GIT_CONFIG).ok());
@@ -208,8 +214,9 @@ impl Confinement<'_> {
         Ok(())
     }
 
-    /// Copies the agent's own log-in into its home. The home is new, so nothing in it can lead elsewhere.
-    fn copy_log_in(&self, home: Option<&Path>) -> io::Result<()> {
+    /// Hands the agent's own log-in over: as links to files in memory, or as copies where bubblewrap is missing. The home
+    /// is new, so nothing in it can lead elsewhere.
+    fn hand_over_log_in(&self, home: Option<&Path>, keys: &mut Keys) -> io::Result<()> {
         let Program::Preset(preset) = &self.agent.program else { return Ok(()) };
         let (Some(home), variables) = (home, preset.homes()) else { return Ok(()) };
         for (variable, usual, name) in preset.log_in_files() {
@@ -218,7 +225,13 @@ impl Confinement<'_> {
             if let Ok(Entry::File { content, .. }) = tree::read_own(&file, MAX_LOG_IN) {
                 let copy = self.area.home().join(usual).join(name);
                 copy.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-                std::fs::write(&copy, content)?;
+                let n_bytes = keys.0.iter().map(Vec::len).sum::<usize>() + content.len();
+                if self.agent.has_mounts() && n_bytes <= MAX_KEY_BYTES / 2 {
+                    std::os::unix::fs::symlink(Path::new(KEY_FOLDER).join(keys.0.len().to_string()), &copy)?;
+                    keys.0.push(content);
+                } else {
+                    std::fs::write(&copy, content)?;
+                }
             }
         }
         Ok(())
@@ -375,7 +388,17 @@ mod tests {
 
     fn confinement<'a>(agent: &'a Agent, role: Role, area: &'a ScratchFolder, folder: &'a Path) -> Confinement<'a> {
         let program = Path::new("/bin/sh");
-        Confinement { agent, role, area, program, folder, readable: &[], state: None, look_up: &no_variables }
+        Confinement {
+            agent,
+            role,
+            area,
+            program,
+            folder,
+            readable: &[],
+            binds: &[],
+            state: None,
+            look_up: &no_variables,
+        }
     }
 
     #[test]
@@ -398,7 +421,17 @@ mod tests {
     }
 
     #[test]
-    fn the_log_in_is_copied_and_sessions_are_kept_in_the_state_folder() {
+    fn missing_layers_are_named_unless_the_operator_has_no_sandbox() {
+        let mut agent = Agent::command("play", vec!["sh".to_owned()]);
+        agent.sandbox.layers = Layers::NONE;
+        assert_eq!(agent.missing_layers(), Layers::NONE.missing());
+        assert!(!agent.has_mounts());
+        agent.sandbox.mode = SandboxMode::Off;
+        assert_eq!(agent.missing_layers(), [""; 0]);
+    }
+
+    #[test]
+    fn the_log_in_is_handed_over_in_memory_and_sessions_are_kept_in_the_state_folder() {
         let (area, temp) = (ScratchFolder::new().unwrap(), tempfile::tempdir().unwrap());
         let home = temp.path().join("home");
         std::fs::create_dir_all(home.join(".claude")).unwrap();
@@ -412,8 +445,14 @@ mod tests {
             state: Some(&state),
             ..confinement(&agent, Role::Implementer, &area, temp.path())
         };
-        let Confined { policy, .. } = confinement.apply().unwrap();
-        assert!(area.home().join(".claude/.credentials.json").is_file());
+        let Confined { policy, keys, .. } = confinement.apply().unwrap();
+        let log_in = area.home().join(".claude/.credentials.json");
+        if agent.has_mounts() {
+            assert_eq!(std::fs::read_link(log_in).unwrap(), Path::new(KEY_FOLDER).join("0"));
+            assert_eq!((keys.0, format!("{:?}", Keys::default())), (vec![b"{}".to_vec()], "Keys(0)".to_owned()));
+        } else {
+            assert_eq!((std::fs::read(log_in).unwrap(), keys.0.len()), (b"{}".to_vec(), 0));
+        }
         assert!(!area.home().join(".claude/settings.json").exists());
         assert_eq!(std::fs::read_link(area.home().join(".claude/projects")).unwrap(), state.join("claude-projects"));
         assert!(has(&policy.writable, state.join("claude-projects")) && !has(&policy.writable, &state));

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::Agent;
 use crate::call::CallFailure;
 use crate::process::guard::ProcessMark;
+use crate::process::sandbox::Bind;
 
 #[cfg(unix)]
 mod work;
@@ -30,6 +31,8 @@ pub struct HookRun<'a> {
     pub index: &'a Path,
     /// The message of the commit.
     pub message: &'a str,
+    /// The git directory that they see in the place of the repository's; bubblewrap alone can do it.
+    pub binds: &'a [Bind],
     /// The folder in which caches of build tools are kept between runs.
     pub state: Option<&'a Path>,
     /// The resource limits of each hook.

@@ -16,6 +16,7 @@ use super::Agent;
 use super::transcript::TranscriptText;
 use crate::call::{CallFailure, Usage};
 use crate::process::guard::ProcessMark;
+use crate::process::sandbox::Bind;
 
 #[cfg(unix)]
 mod work;
@@ -33,6 +34,8 @@ pub struct Implement<'a> {
     pub session: Option<&'a str>,
     /// Images that the prompt names, which may lie outside of the folder.
     pub images: &'a [PathBuf],
+    /// The git directory that it sees in the place of the repository's, and the like; bubblewrap alone can do it.
+    pub binds: &'a [Bind],
     /// The folder in which its sessions and caches are kept between runs; without one they end with the run.
     pub state: Option<&'a Path>,
     /// Its resource limits.

@@ -19,8 +19,8 @@ use super::{Agent, Preset, Program, environment, explain};
 use crate::call::{CallFailure, Reply};
 use crate::config::SandboxMode;
 use crate::process::guard::{AgentExit, GuardArgs, GuardedProcess, ProcessMark, RUN_VARIABLE, end_survivors};
-use crate::process::sandbox::Layers;
 use crate::process::sandbox::proxy::Proxy;
+use crate::process::sandbox::{Bind, Layers};
 use crate::redaction::Redactor;
 use crate::tree::{self, Entry};
 
@@ -44,6 +44,8 @@ pub(crate) struct Setup {
     pub(crate) folder: PathBuf,
     /// Further files that it may read.
     pub(crate) readable: Vec<PathBuf>,
+    /// Files and folders that it sees in the place of others.
+    pub(crate) binds: Vec<Bind>,
     /// The folder in which its sessions and caches are kept.
     pub(crate) state: Option<PathBuf>,
     /// The largest file it may write.
@@ -89,11 +91,12 @@ pub(crate) fn prepare(agent: &Agent, area: &ScratchFolder, mut setup: Setup) -> 
         program: &setup.program,
         folder: &setup.folder,
         readable: &setup.readable,
+        binds: &setup.binds,
         state: setup.state.as_deref(),
         look_up: &look_up,
     };
     let is_confined = layers.protect_files();
-    let Confined { policy, proxy, tools } = if is_confined { confinement.apply()? } else { Confined::default() };
+    let Confined { policy, keys, proxy, tools } = if is_confined { confinement.apply()? } else { Confined::default() };
     let home = if is_confined { HomeOf::Run(&tools) } else { HomeOf::Operator };
     let mut environment = environment::build(setup.role, agent, (area, home), setup.invocation.environment, &look_up);
     if proxy.is_some() {
@@ -110,6 +113,7 @@ pub(crate) fn prepare(agent: &Agent, area: &ScratchFolder, mut setup: Setup) -> 
             grace: setup.grace,
             restrictions: policy.restrictions(layers),
             policy,
+            keys,
             layers,
             file_bytes: setup.file_bytes,
             hold: is_marked,

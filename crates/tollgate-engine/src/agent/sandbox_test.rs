@@ -42,6 +42,7 @@ pub fn attempt_to_break_out(
         prompt: "",
         session: None,
         images: &[],
+        binds: &[],
         state: None,
         limits: ImplementLimits { wall: PATIENCE, idle: PATIENCE, ..ImplementLimits::default() },
         executable,

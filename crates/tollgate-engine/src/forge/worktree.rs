@@ -22,11 +22,13 @@ use crate::forge::project::{Branch, GitPaths, PrivateGitDir, Project, Settings, 
 
 pub(in crate::forge) mod changed;
 mod ensure;
+mod lent;
 mod lock;
 mod main_checkout;
 mod put_back;
 mod remove;
 
+pub use lent::LentGit;
 pub use main_checkout::MainCheckout;
 pub use put_back::PutBack;
 pub use remove::Removed;

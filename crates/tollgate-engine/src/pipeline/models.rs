@@ -328,6 +328,13 @@ impl PreparedModels {
         for (member, planned) in team.iter().zip(plans) {
             let problems = planned.prompt.problems.iter();
             results.notes.extend(problems.map(|problem| format!("the prompt's template: {problem}")));
+            if let ReviewerTransport::Agent(agent) = &member.way
+                && matches!(context.options.recording, Recording::Off | Recording::On(_))
+                && !context.options.only_print
+            {
+                let missing = agent.missing_layers().into_iter();
+                results.notes.extend(missing.map(|what| format!("the sandbox of `{}`: {what}", member.name)));
+            }
             results.sent.extend(planned.sent(&member.name));
             for left in &planned.plan.left_out {
                 results

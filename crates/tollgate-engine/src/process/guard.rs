@@ -7,7 +7,8 @@
 //! `bwrap` or `unshare`), whose processes die even when the guard itself is killed. Before it starts the agent it enforces
 //! the restrictions of the [`sandbox`](super::sandbox), on the thread that starts the agent alone: the guard itself has to
 //! clean up. Inside of bubblewrap, the scratch folder is a mount that cannot be removed; the parent therefore sends a
-//! handle to the folder around it over the lifeline, first of all.
+//! handle to the folder around it over the lifeline, first of all. The log-in of the agent follows, which the guard writes
+//! to a folder in memory.
 //!
 //! With `hold` the guard waits for `go` on the lifeline before it starts the agent, so that a [`ProcessMark`] can be stored
 //! first, by which survivors are found after a crash. Any other message stops the agent and keeps the folder for
@@ -26,7 +27,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::sandbox::{Layers, Policy, Restrictions};
+use super::sandbox::{Keys, Layers, Policy, Restrictions};
 
 #[cfg(unix)]
 mod handle;
@@ -98,6 +99,8 @@ pub(crate) struct GuardArgs {
     pub(crate) remove: PathBuf,
     /// What the agent may do; the guard itself gets the restrictions that follow from it.
     pub(crate) policy: Policy,
+    /// The log-in of the agent, for a sandbox by bubblewrap.
+    pub(crate) keys: Keys,
     /// The layers that enforce it, all of which are available.
     pub(crate) layers: Layers,
     /// What the guard enforces.
@@ -144,6 +147,7 @@ impl GuardArgs {
         let args = Self {
             remove: remove.into(),
             policy: Policy::default(),
+            keys: Keys::default(),
             layers: Layers::NONE,
             restrictions: serde_json::from_str(restrictions.to_str()?).ok()?,
             grace: Duration::from_millis(grace.to_str()?.parse().ok()?),
@@ -225,6 +229,7 @@ mod tests {
         GuardArgs {
             remove: format!("/tmp/{FOLDER_PREFIX}x").into(),
             policy: Policy::default(),
+            keys: Keys::default(),
             layers: Layers::NONE,
             restrictions: Policy { readable: vec!["/a b".into()], ..Policy::default() }
                 .restrictions(Layers { bubblewrap: false, ..Layers::ALL }),

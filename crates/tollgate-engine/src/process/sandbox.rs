@@ -41,8 +41,8 @@ pub struct Policy {
     pub readable: Vec<PathBuf>,
     /// Folders that it may also write.
     pub writable: Vec<PathBuf>,
-    /// Files that take the place of others: the file, and the place where it is seen.
-    pub replaced: Vec<(PathBuf, PathBuf)>,
+    /// Files and folders that are seen in the place of others; bubblewrap alone can do it.
+    pub binds: Vec<Bind>,
     /// Files and folders that are not visible, even when a folder above them is.
     pub hidden: Vec<PathBuf>,
     /// What it may reach.
@@ -51,6 +51,46 @@ pub struct Policy {
     pub limits: ResourceLimits,
     /// True for a program that makes a sandbox of its own and needs user namespaces for it.
     pub nests: bool,
+}
+
+/// A file or folder that is seen in another place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bind {
+    /// The file or folder.
+    pub source: PathBuf,
+    /// Where it is seen.
+    pub place: PathBuf,
+    /// True when it may be written there.
+    pub is_writable: bool,
+}
+
+impl Bind {
+    /// One that can only be read.
+    #[must_use]
+    pub fn readable(source: impl Into<PathBuf>, place: impl Into<PathBuf>) -> Self {
+        Self { source: source.into(), place: place.into(), is_writable: false }
+    }
+
+    /// One that can be written.
+    #[must_use]
+    pub fn writable(source: impl Into<PathBuf>, place: impl Into<PathBuf>) -> Self {
+        Self { source: source.into(), place: place.into(), is_writable: true }
+    }
+}
+
+/// The folder inside of bubblewrap with the log-in of the agent. It is in memory and ends with the sandbox.
+pub(crate) const KEY_FOLDER: &str = "/run/keys";
+/// The size of that folder in bytes.
+pub(crate) const MAX_KEY_BYTES: usize = 16 << 20;
+
+/// Files for [`KEY_FOLDER`], which have their numbers as names. They are sent to the guard, and are on no disk.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Keys(pub(crate) Vec<Vec<u8>>);
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Keys({})", self.0.len())
+    }
 }
 
 /// What a process may reach.
@@ -160,11 +200,12 @@ impl Layers {
         if !self.bubblewrap {
             missing.push(match (self.landlock, self.namespace) {
                 (true, true) => {
-                    "without bubblewrap, only TCP connections are limited, and sockets in the file system can be used"
+                    "without bubblewrap, only files and TCP connections are limited, sockets in the file system can be \
+                     used, and agents cannot commit"
                 }
                 (true, false) => {
-                    "without bubblewrap and a PID namespace, only files, signals and TCP connections are limited, and a \
-                     process can kill its guard"
+                    "without bubblewrap and a PID namespace, only files, signals and TCP connections are limited, a \
+                     process can kill its guard, and agents cannot commit"
                 }
                 (false, _) => "without bubblewrap and landlock, the files and the network of the operator are open",
             });

@@ -60,6 +60,7 @@ impl Project {
             folder: &self.tree(),
             index: &self.index(),
             message: MESSAGE,
+            binds: &[],
             state: None,
             limits: self.limits,
             executable: &program(),

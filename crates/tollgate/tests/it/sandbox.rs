@@ -11,7 +11,7 @@ use tollgate_engine::process::sandbox::Layers;
 use crate::agents::marked;
 use crate::desk::{Desk, GOOD};
 use crate::scratch::program;
-use crate::server_process::{Server, show, tollgate};
+use crate::server_process::{Server, appears, command, show, tollgate};
 use crate::wait::wait_for;
 
 /// The layers of this machine. The set-up of the tests installs bubblewrap, so without it the tests do not pass.
@@ -105,8 +105,7 @@ plant: write the main checkout|touch DESK/project/planted
 write the main checkout's git configuration|git config core.fsmonitor /tmp/evil
 append to the main checkout's git configuration|echo '# x' >> DESK/project/.git/config
 plant: plant a hook|mkdir -p DESK/project/.git/hooks && echo > DESK/project/.git/hooks/post-commit
-move the main branch|git update-ref refs/heads/main HEAD
-commit to the repository|git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x
+move the main branch|git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git update-ref refs/heads/main HEAD
 read credentials of the repository|git config --get-all http.extraheader || grep -q t0ken DESK/project/.git/config
 approve by the command line|env -u TOLLGATE_AGENT XDG_CONFIG_HOME=DESK/config XDG_DATA_HOME=DESK/data HOME=DESK/home TOLLGATE feature approve ID --reason because
 list projects by the command line|XDG_CONFIG_HOME=DESK/config XDG_DATA_HOME=DESK/data TOLLGATE project list | grep -q DESK
@@ -146,7 +145,11 @@ fn no_agent_breaks_out_of_the_server() {
     let new = json!({ "title": "Read JSON", "description": "Reads a text." });
     let feature = server.json(&desk, "POST", "/api/projects/1/features", &new.to_string(), 201);
     let id = feature["id"].as_str().unwrap().to_owned();
-    let config = std::fs::read(desk.path("config/tollgate/config.toml")).unwrap();
+    // The server is refused even where the operator allows its address.
+    let file = desk.path("config/tollgate/config.toml");
+    let opened = format!("sandbox = {{ mode = 'require', hosts = ['{}'] }}", server.address);
+    let config = std::fs::read_to_string(&file).unwrap().replace("sandbox = 'require'", &opened);
+    std::fs::write(&file, &config).unwrap();
     write_attempts(&desk, &server, &id);
     server.json(&desk, "POST", &format!("/api/projects/1/features/{id}/start"), "", 200);
     let attempts = desk.path(&format!("project/.worktrees/{id}/attempts.txt"));
@@ -162,7 +165,7 @@ fn no_agent_breaks_out_of_the_server() {
         shown["iterations"].as_array().is_some_and(|all| !all.is_empty()).then_some(shown)
     });
     assert_ne!(shown["status"], "verified", "{shown}");
-    assert_eq!(std::fs::read(desk.path("config/tollgate/config.toml")).unwrap(), config);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), config);
     for planted in ["home/planted", "other/planted", "project/planted", "project/.git/hooks/post-commit"] {
         assert!(!desk.path(planted).exists(), "{planted}");
     }
@@ -216,4 +219,222 @@ fn an_open_network_is_the_operators_choice() {
     let has = |name: &str| attempts.iter().any(|attempt| attempt.name == name && !attempt.held);
     assert!(has("connect to the server's API"), "{attempts:?}");
     assert!(!has("read the server's token"), "{attempts:?}");
+}
+
+/// Works with git as agents do: stages, renames, commits, stashes, rebases and looks around.
+const GIT_WORK: &str = r#"
+git config --global user.name agent
+git config --global user.email agent@example.com
+test -z "$(git status --porcelain)"
+git mv a.js d.js
+echo 'export const two = 2;' > c.js
+git add c.js
+git commit -q -m 'one of the agent'
+echo 'export const three = 3;' > e.js
+git add e.js
+git stash -q
+test ! -e e.js
+git stash pop -q
+git commit -q -m 'two of the agent'
+git rebase -q --force-rebase main
+git tag of-the-agent
+git branch other-of-the-agent
+git log --oneline main..HEAD | grep -c 'of the agent' | grep -qx 2
+git gc -q
+git diff --stat main HEAD
+"#;
+
+/// Runs the agent on a feature until its gate has decided; returns the feature's id and what is shown of it.
+fn decided(desk: &Desk) -> (String, serde_json::Value) {
+    let server = Server::start(desk);
+    let id = start_feature(desk, &server);
+    let shown = wait_for_the_gate(desk, &id);
+    (id, shown)
+}
+
+/// Adds the project and a feature, and starts it.
+fn start_feature(desk: &Desk, server: &Server) -> String {
+    let path = desk.path("project").display().to_string();
+    server.json(desk, "POST", "/api/projects", &json!({ "path": path }).to_string(), 201);
+    let new = json!({ "title": "Read JSON", "description": "Reads a text." });
+    let feature = server.json(desk, "POST", "/api/projects/1/features", &new.to_string(), 201);
+    let id = feature["id"].as_str().unwrap().to_owned();
+    server.json(desk, "POST", &format!("/api/projects/1/features/{id}/start"), "", 200);
+    id
+}
+
+fn wait_for_the_gate(desk: &Desk, id: &str) -> serde_json::Value {
+    wait_for("the gate has decided", || {
+        let shown = show(desk, id);
+        let is_decided = shown["iterations"].as_array().is_some_and(|all| !all.is_empty());
+        (is_decided || !shown["paused"].is_null()).then_some(shown)
+    })
+}
+
+#[test]
+fn an_agent_stages_commits_stashes_and_rebases_on_its_own_branch() {
+    all_layers();
+    let desk = Desk::configured(&format!("{GIT_WORK}\necho '{GOOD}' > b.js; echo done"), "sandbox = 'require'");
+    let main = desk.git(&["rev-parse", "main"]);
+    let (id, shown) = decided(&desk);
+    let branch = shown["branchName"].as_str().unwrap_or_else(|| panic!("{shown}")).to_owned();
+    let log = desk.git(&["log", "--format=%s", &format!("main..{branch}")]);
+    let subjects: Vec<&str> = log.lines().collect();
+    assert_eq!(subjects.len(), 3, "{shown}");
+    assert_eq!(subjects[1..], ["two of the agent", "one of the agent"]);
+    let tree = desk.path(&format!("project/.worktrees/{id}"));
+    assert_eq!(desk.git_in(&tree, &["status", "--porcelain"]), "");
+    assert_eq!(desk.git_in(&tree, &["ls-tree", "--name-only", "HEAD"]), "b.js\nc.js\nd.js\ne.js");
+    // Nothing else of the agent's git directory is left.
+    assert_eq!(desk.git(&["rev-parse", "main"]), main);
+    assert_eq!(desk.git(&["for-each-ref", "--format=%(refname)"]), format!("refs/heads/{branch}\nrefs/heads/main"));
+    desk.git(&["fsck", "--strict"]);
+}
+
+/// Commits, waits to be killed, and goes on where it was.
+const COMMITS_AND_WAITS: &str = r#"
+git config --global user.name agent
+git config --global user.email agent@example.com
+if test -z "$(git log --format=%s main..HEAD)"; then
+  git commit -q --allow-empty -m 'before the crash'
+  echo x > waiting
+  sleep 1000
+fi
+"#;
+
+#[test]
+fn commits_of_an_agent_whose_server_was_killed_are_on_the_branch_of_the_next_run() {
+    all_layers();
+    let desk =
+        Desk::configured(&format!("{COMMITS_AND_WAITS}\necho '{GOOD}' > b.js; echo done"), "sandbox = 'require'");
+    let server = Server::start(&desk);
+    let id = start_feature(&desk, &server);
+    appears(&desk.path(&format!("project/.worktrees/{id}/waiting")));
+    server.kill();
+    let server = Server::start(&desk);
+    let shown = wait_for_the_gate(&desk, &id);
+    drop(server);
+    let branch = shown["branchName"].as_str().unwrap();
+    let log = desk.git(&["log", "--format=%s", &format!("main..{branch}")]);
+    assert_eq!((log.lines().count(), log.lines().next_back()), (2, Some("before the crash")), "{shown}");
+}
+
+/// What an agent does to the git directory that it has, to reach the repository's: each line must fail.
+const TAMPERING: &str = r#"
+touch DESK/project/.git/hooks/x
+echo > DESK/project/.git/hooks/pre-commit
+rm -rf DESK/project/.git/hooks
+echo '[core] fsmonitor = /tmp/evil' >> DESK/project/.git/config
+git config core.fsmonitor /tmp/evil
+mv DESK/project/.git/config DESK/project/.git/config.old
+git update-ref refs/heads/main $(git -c user.name=a -c user.email=a@b commit-tree -m x HEAD^{tree})
+git branch -f main HEAD
+echo $(git rev-parse HEAD) > DESK/project/.git/refs/heads/main
+rm DESK/project/.git/refs/heads/main
+touch DESK/project/.git/base-objects/x
+rm -rf DESK/project/.git/base-objects/pack
+echo 'gitdir: /tmp/evil' > .git
+rm .git
+mv .git .git.old
+git cat-file -e OTHER
+"#;
+
+/// What an agent leaves in the objects of its git directory, so that the server could trip over it.
+const PLANTED: &str = r#"
+git config --global user.name agent
+git config --global user.email agent@example.com
+objects=DESK/project/.git/objects
+blob=$(git rev-parse HEAD:a.js)
+mkdir -p $objects/$(echo $blob | cut -c1-2)
+echo garbage > $objects/$(echo $blob | cut -c1-2)/$(echo $blob | cut -c3-)
+ln -s DESK/data/tollgate/token $objects/pack/pack-0123456789012345678901234567890123456789.pack
+ln -s DESK/other/.git/objects/aa $objects/aa
+echo DESK/other/.git/objects >> $objects/info/alternates
+git commit -q --allow-empty -m 'of the agent'
+"#;
+
+#[test]
+fn an_agent_cannot_reach_the_repository_through_its_git_directory() {
+    all_layers();
+    let desk = Desk::configured("exit 1", "sandbox = 'require'");
+    std::fs::create_dir(desk.path("other")).unwrap();
+    desk.git_in(&desk.path("other"), &["init", "-q"]);
+    std::fs::write(desk.path("other/secret"), "secret of another project\n").unwrap();
+    let other = desk.git_in(&desk.path("other"), &["hash-object", "-w", "secret"]);
+    let root = desk.path("").display().to_string().trim_end_matches('/').to_owned();
+    let mut script = String::from("#!/bin/sh\ncat > /dev/null\n: > attempts.txt\n");
+    for line in TAMPERING.lines().filter(|line| !line.is_empty()) {
+        let command = line.replace("DESK", &root).replace("OTHER", &other);
+        let name = command.replace('\'', "'\\''");
+        script += &format!("if ( {command} ) > /dev/null 2>&1; then echo '{name}' >> attempts.txt; fi\n");
+    }
+    script += &format!("{}\necho '{GOOD}' > b.js; echo done\n", PLANTED.replace("DESK", &root));
+    std::fs::write(desk.path("agent.sh"), script).unwrap();
+    let before = |name: &str| std::fs::read(desk.path(name)).unwrap();
+    let (main, config) = (desk.git(&["rev-parse", "main"]), before("project/.git/config"));
+    let (id, shown) = decided(&desk);
+    let tree = desk.path(&format!("project/.worktrees/{id}"));
+    assert_eq!(std::fs::read_to_string(tree.join("attempts.txt")).unwrap(), "", "these succeeded");
+    assert_eq!(desk.git_in(&tree, &["log", "-1", "--format=%s", "HEAD~1"]), "of the agent", "{shown}");
+    assert_eq!((desk.git(&["rev-parse", "main"]), before("project/.git/config")), (main, config));
+    assert!(!desk.path("project/.git/hooks/x").exists() && !desk.path("project/.git/hooks/pre-commit").exists());
+    assert_eq!(desk.git(&["show", "main:a.js"]), "export const one = 1;");
+    desk.git(&["fsck", "--strict"]);
+    let status = std::process::Command::new("git").args(["cat-file", "-e", &other]).current_dir(&tree).status();
+    assert!(!status.unwrap().success(), "an object of another project is in the repository");
+}
+
+/// Commits a tree that has the other project's file by its name alone.
+const STEALS: &str = r#"
+git config --global user.name agent
+git config --global user.email agent@example.com
+tree=$(printf '100644 blob OTHER\tstolen.txt\n' | git mktree --missing)
+commit=$(git commit-tree $tree -p HEAD -m 'of the agent' < /dev/null)
+echo DESK/other/.git/objects >> DESK/project/.git/objects/info/alternates
+git update-ref HEAD $commit
+echo done
+"#;
+
+#[test]
+fn a_commit_with_objects_of_another_project_is_refused_and_its_files_are_kept() {
+    all_layers();
+    let desk = Desk::configured("exit 1", "sandbox = 'require'");
+    std::fs::create_dir(desk.path("other")).unwrap();
+    desk.git_in(&desk.path("other"), &["init", "-q"]);
+    std::fs::write(desk.path("other/secret"), "secret of another project\n").unwrap();
+    let other = desk.git_in(&desk.path("other"), &["hash-object", "-w", "secret"]);
+    let root = desk.path("").display().to_string().trim_end_matches('/').to_owned();
+    let script = STEALS.replace("DESK", &root).replace("OTHER", &other);
+    std::fs::write(desk.path("agent.sh"), format!("#!/bin/sh\nset -e\ncat > /dev/null\n{script}")).unwrap();
+    let (_, shown) = decided(&desk);
+    assert!(shown["error"].to_string().contains("the commits that the agent made in"), "{shown}");
+    let branch = shown["branchName"].as_str().unwrap();
+    assert_eq!(desk.git(&["rev-parse", branch]), desk.git(&["rev-parse", "main"]));
+}
+
+#[test]
+fn the_log_in_of_an_agent_is_in_memory_and_on_no_disk() {
+    all_layers();
+    let desk = Desk::configured("exit 1", "sandbox = 'require'");
+    std::fs::create_dir(desk.path("bin")).unwrap();
+    let claude = desk.path("bin/claude");
+    let script = format!(
+        "#!/bin/sh\ncat > /dev/null\nreadlink ~/.claude/.credentials.json > link.txt\n\
+         cat ~/.claude/.credentials.json > log_in.txt\ndf --output=fstype /run/keys | tail -1 > kind.txt\n\
+         echo '{GOOD}' > b.js\n\
+         echo '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"done\"}}'\n"
+    );
+    std::fs::write(&claude, script).unwrap();
+    std::fs::set_permissions(&claude, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::create_dir_all(desk.path("home/.claude")).unwrap();
+    std::fs::write(desk.path("home/.claude/.credentials.json"), "{}\n").unwrap();
+    let path = format!("{}:{}", desk.path("bin").display(), std::env::var("PATH").unwrap());
+    let mut serve = command(&desk, &["serve", "--listen", "127.0.0.1:0", "--agent", "claude"]);
+    serve.env("PATH", path);
+    let server = Server::of(serve);
+    let id = start_feature(&desk, &server);
+    let shown = wait_for_the_gate(&desk, &id);
+    let seen = ["link.txt", "log_in.txt", "kind.txt"]
+        .map(|name| std::fs::read_to_string(desk.path(&format!("project/.worktrees/{id}/{name}"))).unwrap_or_default());
+    assert_eq!(seen, ["/run/keys/0\n", "{}\n", "tmpfs\n"], "{shown}");
 }

@@ -74,11 +74,11 @@ fn setup(job: &HookRun<'_>, hook: &str, area: &ScratchFolder, git: PathBuf) -> i
     let mut environment = vec![("GIT_PREFIX".to_owned(), String::new())];
     let mut set = |name: &str, path: &Path| environment.push((name.to_owned(), path.to_string_lossy().into_owned()));
     if confine::layers(job.agent).protect_files() {
-        // In a sandbox the repository is read only: a copy of the index, and objects that end with the hook.
+        // A hook gets a copy of the index, and a git directory or objects that end with it.
         let own = area.root().join("index");
         std::fs::copy(job.index, &own)?;
         set("GIT_INDEX_FILE", &own);
-        if let Some(common) = confine::common_git_dir(job.folder) {
+        if let Some(common) = confine::common_git_dir(job.folder).filter(|_| job.binds.is_empty()) {
             let objects = area.root().join("objects");
             std::fs::create_dir(&objects)?;
             set("GIT_OBJECT_DIRECTORY", &objects);
@@ -94,6 +94,7 @@ fn setup(job: &HookRun<'_>, hook: &str, area: &ScratchFolder, git: PathBuf) -> i
         reads_stdin: false,
         folder: std::path::absolute(job.folder)?,
         readable: Vec::new(),
+        binds: job.binds.to_vec(),
         state: job.state.map(Path::to_owned),
         file_bytes: None,
         grace: job.limits.grace,

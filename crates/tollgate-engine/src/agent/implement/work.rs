@@ -14,7 +14,6 @@ use crate::agent::scratch_folder::ScratchFolder;
 use crate::agent::transcript::TranscriptWriter;
 use crate::agent::{Agent, Key, Output, Preset, Program, PromptBy, Role, explain};
 use crate::call::{CallFailure, FailureCause};
-use crate::config::SandboxMode;
 
 /// The longest last message; longer ones are truncated at the front.
 const MAX_TEXT: usize = 64 * 1024;
@@ -32,7 +31,9 @@ pub(super) fn implement(job: &Implement<'_>) -> Result<Implemented, CallFailure>
     let folder = folder.ok_or_else(|| explain::no_folder(agent, job.folder))?;
     let area = ScratchFolder::new().map_err(no_area)?;
     let prepared = prepare(job, &area, program, &folder).map_err(no_area)?;
-    let disk = job.limits.disk_growth_bytes.map(|bytes| Disk::new(vec![area.root(), &folder], bytes));
+    let mut folders = vec![area.root(), &folder];
+    folders.extend(job.binds.iter().filter(|bind| bind.is_writable).map(|bind| bind.source.as_path()));
+    let disk = job.limits.disk_growth_bytes.map(|bytes| Disk::new(folders, bytes));
     let redactor = prepared.redactor(agent);
     let speech = RefCell::new(TranscriptWriter::new(&redactor, job.heard));
     let listening = Listening {
@@ -44,8 +45,8 @@ pub(super) fn implement(job: &Implement<'_>) -> Result<Implemented, CallFailure>
         cancel: job.cancel,
         said: &|said| speech.borrow_mut().take(said),
     };
-    let missing = prepared.layers().missing();
-    if agent.sandbox.mode != SandboxMode::Off && !missing.is_empty() {
+    let missing = agent.missing_layers();
+    if !missing.is_empty() {
         (job.noted)(&format!("[tollgate: sandbox: {}]\n\n", missing.join("; ")));
     }
     let mut marked = run::start_marked(agent, job.executable, &prepared, job.cancel, job.started)?;
@@ -90,6 +91,7 @@ fn prepare(job: &Implement<'_>, area: &ScratchFolder, program: PathBuf, folder: 
         reads_stdin,
         folder: folder.to_owned(),
         readable: job.images.to_vec(),
+        binds: job.binds.to_vec(),
         state: job.state.map(Path::to_owned),
         file_bytes: None,
         grace: job.limits.grace,

@@ -14,7 +14,7 @@ use crate::agent::{self, HookLimits, HookResult, HookRun};
 use crate::failure::Failure;
 use crate::forge::gate::{self, GateCommit, Staged};
 use crate::forge::project::Project as Repository;
-use crate::forge::worktree::Worktree;
+use crate::forge::worktree::{LentGit, Worktree};
 use crate::process;
 use crate::reviewer::prepared::{self, ReviewerTransport};
 use crate::store::board::{Field, LeaseAfter, NewIteration};
@@ -164,11 +164,14 @@ impl FeatureJob<'_> {
         };
         let cancel = self.cancel.child_token();
         let state = self.agent_state();
+        let folder = self.board.scratch(self.project.id, self.id()).join("lent-to-hooks");
+        let lent = if agent.has_mounts() { Some(worktree.lend(&folder)?) } else { None };
         let run = HookRun {
             agent: &agent,
             folder: worktree.path(),
             index,
             message: text,
+            binds: lent.as_ref().map(LentGit::binds).unwrap_or_default(),
             state: Some(&state),
             limits: HookLimits::default(),
             executable: &self.board.home().executable,
@@ -176,6 +179,9 @@ impl FeatureJob<'_> {
             started: &|mark| self.record(mark, &cancel),
         };
         let done = agent::run_hooks(&run);
+        if let Some(lent) = lent {
+            lent.discard();
+        }
         self.forget();
         done.map_err(|failure| implement::call_failure(&failure))
     }

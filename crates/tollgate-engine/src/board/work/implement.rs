@@ -26,7 +26,7 @@ use crate::failure::{Failure, Kind};
 use crate::forge::git::Blob;
 use crate::forge::local::GUIDANCE;
 use crate::forge::project::Project as Repository;
-use crate::forge::worktree::{MainCheckout, PutBack, Worktree};
+use crate::forge::worktree::{LentGit, MainCheckout, PutBack, Worktree};
 use crate::pipeline;
 use crate::process;
 use crate::process::guard::ProcessMark;
@@ -62,6 +62,8 @@ struct AgentSetup {
     context: Vec<ContextFile>,
     /// The images of the description.
     images: Vec<PathBuf>,
+    /// Its git directory, in a sandbox that can have one.
+    git: Option<LentGit>,
     /// The main checkout before the agent starts; `None` when it cannot be read.
     main: Option<MainCheckout>,
 }
@@ -190,11 +192,12 @@ impl FeatureJob<'_> {
 
     /// Where the agent left its work tree: it wrote into the main checkout, or switched the branch for another one.
     fn strayed(&self, row: &FeatureRow, ready: &AgentSetup) -> Option<Strayed> {
+        let put_back = ready.worktree.put_back(&self.lent());
         let changes = ready.main.as_ref().and_then(|main| main.changes().ok()).unwrap_or_default();
         if !changes.is_empty() {
             return Some(Strayed::Main(failure::main_changed(&self.project.path, &changes)));
         }
-        match ready.worktree.put_back() {
+        match put_back {
             Ok(PutBack::NotNeeded) => None,
             Ok(PutBack::Done { from }) => {
                 let branch = ready.worktree.branch().as_str();
@@ -237,12 +240,14 @@ impl FeatureJob<'_> {
         let branch = branch(row)?;
         let worktree = repository.ensure_worktree(&branch, &base, self.id())?;
         worktree.verify()?;
+        self.recover_commits(&worktree)?;
+        let git = if agent.has_mounts() { Some(worktree.lend(&self.lent())?) } else { None };
         // The check enriches; an agent works also where it cannot be made.
         let main = MainCheckout::look(&repository, &board.settings().pipeline.dir).ok();
         let context = self.context(&repository, &base);
         let images = feature.document.image_paths();
         let images = images.iter().map(|path| self.project.path.join(path)).filter(|path| path.is_file()).collect();
-        Ok(AgentSetup { agent, worktree, target, base, context, images, main })
+        Ok(AgentSetup { agent, worktree, target, base, context, images, git, main })
     }
 
     /// The guidance files of the project, as reviewers get them: of the base, so that a feature cannot change them.
@@ -359,6 +364,7 @@ impl FeatureJob<'_> {
             prompt,
             session,
             images: &ready.images,
+            binds: ready.git.as_ref().map(LentGit::binds).unwrap_or_default(),
             state: Some(&state),
             limits: ImplementLimits {
                 wall: pipeline.time,
@@ -392,6 +398,23 @@ impl FeatureJob<'_> {
         lock(&transcript).finish();
         self.forget();
         (done, has_spoken.load(Ordering::Relaxed))
+    }
+
+    /// The folder of the git directory that the agent works with. Each lease has its own, so that a worker that lost its
+    /// lease does not touch that of its successor.
+    fn lent(&self) -> PathBuf {
+        self.board.scratch(self.project.id, self.id()).join("lent").join(self.claim.token.0.to_string())
+    }
+
+    /// Takes over the commits of runs that were killed; their processes have ended.
+    fn recover_commits(&self, worktree: &Worktree) -> Result<(), Failure> {
+        let folder = self.board.scratch(self.project.id, self.id()).join("lent");
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            worktree.put_back(&entry.path())?;
+            // One that is not empty is lent again by this attempt, or is harmless.
+            let _ = std::fs::remove_dir(entry.path());
+        }
+        Ok(())
     }
 
     /// The folder in which the agents of the project keep their sessions and caches between runs.

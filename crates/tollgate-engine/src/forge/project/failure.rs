@@ -132,6 +132,13 @@ pub(crate) fn switched(path: &Path, found: &str, expected: &str) -> Failure {
     .hint(format!("Run `git switch {expected}` in `{}`, then retry.", path.display()))
 }
 
+/// The commits of an agent cannot be taken over.
+pub(crate) fn agents_commits(path: &Path, problem: &str) -> Failure {
+    let problem = tollgate_core::visible::visible(problem.lines().next().unwrap_or_default().trim());
+    external(format!("the commits that the agent made in `{}` cannot be used: {problem}", path.display()))
+        .hint("Its files are kept. Retry: they become part of the next commit.")
+}
+
 /// The worktree was tampered with.
 pub(crate) fn not_the_worktree(path: &Path, problem: &str) -> Failure {
     external(format!("`{}` is not the worktree it should be: {problem}", path.display()))

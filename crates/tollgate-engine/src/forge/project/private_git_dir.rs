@@ -93,14 +93,20 @@ fn make(paths: &GitPaths, bare: bool) -> Result<(TempDir, Git), Failure> {
     Ok((folder, git))
 }
 
+impl GitPaths {
+    /// A configuration of our own for the repository's objects.
+    pub(in crate::forge) fn config(&self, bare: bool) -> String {
+        let format = if self.sha256 { "sha256" } else { "sha1" };
+        format!(
+            "[core]\n\trepositoryFormatVersion = 1\n\tbare = {bare}\n\tlogAllRefUpdates = false\n\
+             \tcommitGraph = false\n\tmultiPackIndex = false\n\tsafecrlf = false\n[extensions]\n\
+             \tobjectFormat = {format}\n[gc]\n\tauto = 0\n[advice]\n\tgraftFileDeprecated = false\n"
+        )
+    }
+}
+
 fn fill(paths: &GitPaths, folder: &Path, bare: bool) -> io::Result<()> {
-    let format = if paths.sha256 { "sha256" } else { "sha1" };
-    let config = format!(
-        "[core]\n\trepositoryFormatVersion = 1\n\tbare = {bare}\n\tlogAllRefUpdates = false\n\tcommitGraph = false\n\
-         \tmultiPackIndex = false\n\tsafecrlf = false\n[extensions]\n\tobjectFormat = {format}\n[gc]\n\tauto = 0\n\
-         [advice]\n\tgraftFileDeprecated = false\n"
-    );
-    std::fs::write(folder.join("config"), config)?;
+    std::fs::write(folder.join("config"), paths.config(bare))?;
     let head = super::pointer::read(&paths.git_dir, "HEAD")?.unwrap_or_else(|| b"ref: refs/heads/main".to_vec());
     std::fs::write(folder.join("HEAD"), [&head[..], b"\n"].concat())?;
     link(&paths.common.join("refs"), &folder.join("refs"))?;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{AgentExit, FOLDER, GO, GUARD_ARGUMENT, GuardArgs, namespace};
-use crate::process::sandbox::bubblewrap;
+use crate::process::sandbox::{Keys, bubblewrap};
 use crate::process::signals;
 
 /// The time for cleaning up, beside the grace periods.
@@ -62,13 +62,18 @@ impl GuardedProcess {
         let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
         let child = command.spawn()?;
         lines.push((child.id(), line.try_clone()?));
-        Ok(Self {
+        drop(lines);
+        let guarded = Self {
             child,
             line,
             said: Vec::new(),
             grace: args.grace,
             in_namespace: sandbox.is_some() || entrance.is_some(),
-        })
+        };
+        if sandbox.is_some() {
+            send_keys(&guarded.line, &args.keys)?;
+        }
+        Ok(guarded)
     }
 
     /// The id of the first process: the guard, or the `bwrap` or `unshare` around it.
@@ -173,6 +178,18 @@ fn send_folder(line: &UnixStream, scratch: &Path) -> io::Result<()> {
     }
     rustix::net::sendmsg(line, &[io::IoSlice::new(FOLDER)], &mut control, SendFlags::empty())?;
     Ok(())
+}
+
+/// Sends the log-in of the agent: the number of files, and the length and content of each.
+fn send_keys(mut line: &UnixStream, keys: &Keys) -> io::Result<()> {
+    let length = |n: usize| u32::try_from(n).map(u32::to_le_bytes).map_err(|_| io::ErrorKind::InvalidInput);
+    line.set_write_timeout(Some(PATIENCE))?;
+    line.write_all(&length(keys.0.len())?)?;
+    for key in &keys.0 {
+        line.write_all(&length(key.len())?)?;
+        line.write_all(key)?;
+    }
+    line.set_write_timeout(None)
 }
 
 /// Stops all guards and waits until they have cleaned up, for a program that is about to exit.

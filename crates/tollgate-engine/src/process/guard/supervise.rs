@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use rustix::process::{
 use super::{FOLDER, GO, GuardArgs, NOT_STARTED};
 #[cfg(target_os = "linux")]
 use crate::process::sandbox;
-use crate::process::sandbox::{Restrictions, bridge};
+use crate::process::sandbox::{KEY_FOLDER, MAX_KEY_BYTES, Restrictions, bridge};
 use crate::process::signals;
 
 /// How long killing of descendants is repeated; a process that cannot be killed hangs in the kernel.
@@ -41,11 +42,12 @@ pub(super) fn supervise(args: &GuardArgs) -> u8 {
     }
     limit(args);
     let around = if args.restrictions.inside { receive_folder() } else { None };
+    let has_keys = !args.restrictions.inside || receive_keys().is_ok();
     let remove = || match &around {
         Some(around) => super::remove_in(around, &args.remove),
         None => super::remove(&args.remove),
     };
-    if args.hold && !wait_for_go() {
+    if !has_keys || (args.hold && !wait_for_go()) {
         let _ = remove();
         return 0;
     }
@@ -82,6 +84,35 @@ fn receive_folder() -> Option<OwnedFd> {
         RecvAncillaryMessage::ScmRights(mut handles) => handles.next(),
         _ => None,
     })
+}
+
+/// Receives the log-in of the agent and writes it to a folder in memory.
+fn receive_keys() -> io::Result<()> {
+    let line = io::stdin();
+    let read = |buffer: &mut [u8]| -> io::Result<()> {
+        let mut n_read = 0;
+        while let Some(rest) = buffer.get_mut(n_read..).filter(|rest| !rest.is_empty()) {
+            match rustix::io::read(&line, rest) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(n_bytes) => n_read += n_bytes,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    };
+    let number = || {
+        let mut number = [0; 4];
+        read(&mut number).map(|()| u32::from_le_bytes(number))
+    };
+    for key in 0..number()? {
+        let mut content = vec![0; usize::try_from(number()?).unwrap_or(usize::MAX).min(MAX_KEY_BYTES)];
+        read(&mut content)?;
+        let mut options = std::fs::OpenOptions::new();
+        std::os::unix::fs::OpenOptionsExt::mode(options.write(true).create_new(true), 0o600);
+        options.open(Path::new(KEY_FOLDER).join(key.to_string()))?.write_all(&content)?;
+    }
+    Ok(())
 }
 
 /// Waits for [`GO`]; false for any other message or a closed lifeline.

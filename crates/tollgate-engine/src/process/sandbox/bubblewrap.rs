@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::{Network, Policy, system};
+use super::{KEY_FOLDER, MAX_KEY_BYTES, Network, Policy, system};
 use crate::process::Group;
 
 /// The timeout of the attempt.
@@ -77,6 +77,8 @@ pub(crate) fn arguments(policy: &Policy, guard: &Path) -> Vec<OsString> {
     }
     push(&["--proc", "/proc", "--dev", "/dev", "--size", TMP_BYTES, "--tmpfs", "/tmp"].map(OsStr::new));
     push(&["--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"].map(OsStr::new));
+    let size = MAX_KEY_BYTES.to_string();
+    push(&["--perms", "0700", "--size", &size, "--tmpfs", KEY_FOLDER].map(OsStr::new));
     let mut masks: Vec<&OsStr> = Vec::new();
     for (place, mount) in mounts(policy, guard) {
         let place = place.as_os_str();
@@ -104,7 +106,11 @@ fn mounts<'a>(policy: &'a Policy, guard: &'a Path) -> Vec<(&'a Path, Mount<'a>)>
     let read = policy.readable.iter().map(PathBuf::as_path).chain([guard]).filter(|path| !system::is_of_system(path));
     mounts.extend(read.map(|path| (path, Mount::ReadOnly(path))));
     mounts.extend(policy.writable.iter().map(|path| (path.as_path(), Mount::Writable(path))));
-    mounts.extend(policy.replaced.iter().map(|(file, place)| (place.as_path(), Mount::ReadOnly(file))));
+    let bound = policy.binds.iter().map(|bind| {
+        let mount = if bind.is_writable { Mount::Writable(&bind.source) } else { Mount::ReadOnly(&bind.source) };
+        (bind.place.as_path(), mount)
+    });
+    mounts.extend(bound);
     let is_seen = |path: &Path| {
         system::is_of_system(path)
             || policy.readable.iter().chain(&policy.writable).any(|folder| path != folder && path.starts_with(folder))

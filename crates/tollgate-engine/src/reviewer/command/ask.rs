@@ -65,6 +65,7 @@ pub(super) fn prepare(
         reads_stdin,
         folder: area.tree(),
         readable: Vec::new(),
+        binds: Vec::new(),
         state: None,
         // Without a key the agent uses the user's home, where its own files may be larger.
         file_bytes: agent.key.as_ref().map(|_| agent.limits.disk_bytes),
