@@ -98,6 +98,8 @@ append to the operator's configuration|echo '# x' >> DESK/config/tollgate/config
 plant: replace the operator's configuration|mkdir -p DESK/config/tollgate && echo > DESK/config/tollgate/config.toml
 read a private key|cat DESK/home/.ssh/id_ed25519
 plant: write the operator's home|touch DESK/home/planted
+read the log-in of another agent|cat DESK/home/.claude/.credentials.json
+see the files of the gate|ls DESK/data/tollgate/gate | grep -q .
 read another project|cat DESK/other/secret
 plant: write another project|touch DESK/other/planted
 read an untracked file of the main checkout|cat DESK/project/.env
@@ -134,7 +136,8 @@ see another run|ls -d /tmp/tollgate-agent-* | grep -v "$(dirname "$TMPDIR")" | g
 fn no_agent_breaks_out_of_the_server() {
     all_layers();
     let desk = Desk::configured("exit 1", "sandbox = 'require'");
-    for (name, text) in [("home/.ssh/id_ed25519", "key"), ("other/secret", "s"), ("project/.env", "E=1")] {
+    let secrets = ["home/.ssh/id_ed25519", "home/.claude/.credentials.json", "other/secret", "project/.env"];
+    for (name, text) in secrets.map(|name| (name, "secret=1")) {
         std::fs::create_dir_all(desk.path(name).parent().unwrap()).unwrap();
         std::fs::write(desk.path(name), text).unwrap();
     }
@@ -184,7 +187,7 @@ fn write_attempts(desk: &Desk, server: &Server, id: &str) {
     for (name, command) in ATTEMPTS.lines().filter_map(|line| line.split_once('|')) {
         let command = command
             .replace("TOLLGATE ", &format!("{} ", program().display()))
-            .replace("DESK", &desk.path("").display().to_string().trim_end_matches('/').to_owned())
+            .replace("DESK", desk.path("").display().to_string().trim_end_matches('/'))
             .replace("API", &server.address)
             .replace("PORT", port)
             .replace("SERVER", &server.pid().to_string())

@@ -40,6 +40,9 @@ impl Worktree {
     /// Moves the branch to the commit that the agent left.
     fn take_over(&self, lent: &Path, head: &LentHead) -> Result<PutBack, Failure> {
         let from = self.name_of(&head.found);
+        if from.is_none() && head.commit == head.before {
+            return Ok(PutBack::NotNeeded);
+        }
         let now = self.paths.tip(&self.branch)?;
         let switched = |from: &str| failure::switched(&self.path, from, self.branch.as_str());
         let Some(commit) = &head.commit else {
