@@ -135,6 +135,13 @@ pub(crate) fn cpu_of(work: impl FnOnce()) -> io::Result<f64> {
     Ok(cpu_ms(&getrusage(UsageWho::RUSAGE_SELF)?) - before)
 }
 
+/// The processor time of the processes that some work starts and waits for, in milliseconds.
+pub(crate) fn cpu_of_children(work: impl FnOnce() -> io::Result<()>) -> io::Result<f64> {
+    let before = cpu_ms(&getrusage(UsageWho::RUSAGE_CHILDREN)?);
+    work()?;
+    Ok(cpu_ms(&getrusage(UsageWho::RUSAGE_CHILDREN)?) - before)
+}
+
 fn cpu_ms(usage: &Usage) -> f64 {
     let ms = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 * 1e3 + time.tv_usec() as f64 / 1e3;
     ms(usage.user_time()) + ms(usage.system_time())
