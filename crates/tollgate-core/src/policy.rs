@@ -68,6 +68,10 @@ pub enum Decision {
     IgnoredArea(Category),
 }
 
+/// The embedded rules about the review itself. No pattern disables them, and no floor or ignored category hides them:
+/// what silences a review would hide that it is there.
+pub const REVIEW_RULES: [&str; 2] = ["review-config-weakened", "suppression-added"];
+
 /// The severity floor of documentation files in a `docs` change, and of work in progress.
 const LIGHT_FLOOR: Severity = Severity::Medium;
 
@@ -132,7 +136,8 @@ impl Policy {
     #[must_use]
     pub fn decide(&self, finding: &Finding, is_docs_file: bool) -> Decision {
         let (severity, area) = (finding.severity, finding.category);
-        if matches!(severity, Severity::Critical | Severity::Praise) {
+        let about_review = finding.origin.rule.as_deref().is_some_and(|rule| REVIEW_RULES.contains(&rule));
+        if about_review || matches!(severity, Severity::Critical | Severity::Praise) {
             return Decision::Counts;
         }
         let light = is_docs_file && self.effect == Some(Effect::LighterDocs);

@@ -22,7 +22,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use tollgate_core::finding::{Category, Severity};
 use tollgate_core::gate::FailOn;
-use tollgate_core::policy::Configured;
+use tollgate_core::policy::{Configured, REVIEW_RULES};
 use tollgate_core::suppress::Suppression;
 
 use crate::failure::{self, Failure};
@@ -430,13 +430,10 @@ impl Paths {
     }
 }
 
-/// Rules about the review itself, which no pattern disables: `disable = ["*"]` would hide that it is there.
-pub const ALWAYS_ON: &[&str] = &["review-config-weakened", "suppression-added"];
-
 impl Rules {
     /// True when a rule is enabled.
     pub fn enabled(&self, id: &str) -> bool {
-        if ALWAYS_ON.contains(&id) {
+        if REVIEW_RULES.contains(&id) {
             return !self.disable.iter().any(|name| name == id);
         }
         !self.disabled.is_match(id)

@@ -133,6 +133,16 @@ fn no_floor_hides_a_critical() {
 }
 
 #[test]
+fn a_finding_about_the_review_itself_is_never_hidden() {
+    let policy = titled("[minimal-review] [style-ok]");
+    for rule in REVIEW_RULES {
+        let mut silenced = finding(Severity::Medium, Category::Style);
+        silenced.origin.rule = Some(rule.to_owned());
+        assert_eq!(policy.decide(&silenced, true), Decision::Counts, "{rule}");
+    }
+}
+
+#[test]
 fn the_docs_type_lightens_documentation_files_and_nothing_else() {
     let docs = titled("docs: a [strict-review]");
     let plain = titled("a [strict-review]");

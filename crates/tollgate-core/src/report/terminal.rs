@@ -32,7 +32,7 @@ use crate::coverage::{Coverage, CoveredHunk, HunkStatus};
 use crate::diff::FileDiff;
 use crate::finding::{Finding, FindingId, Severity};
 use crate::gate::Gate;
-use crate::report::head_state::{BlockerDelta, HeadState};
+use crate::report::head_state::{GATE_RESULT, HeadState};
 use crate::report::summary::Since;
 use crate::report::summary::phrases::plural;
 use crate::review::{Review, Withheld, WithheldFinding};
@@ -108,11 +108,13 @@ pub fn render(review: &Review, files: &[FileDiff], gate: Gate, since: Option<&Si
         });
         list(&mut out, "Not counted: unverified or without consensus; `--verbose` gives the reasons", &doubtful, look);
     }
-    let delta = match since {
-        Some(since) => Some(since).filter(|since| since.had_findings).map(|since| since.blockers(review)),
-        None => BlockerDelta::stored(review),
+    let state = match since {
+        Some(since) => {
+            HeadState::of(review, gate, Some(since).filter(|since| since.had_findings).map(|it| it.blockers(review)))
+        }
+        None => HeadState::stored(review, Some(gate)),
     };
-    verdict_line(&mut out, &HeadState::of(review, gate, delta), look);
+    verdict_line(&mut out, &state, look);
     not_agreed_lines(&mut out, review, look);
     if let Some(since) = since {
         since_line(&mut out, since, look);
@@ -270,7 +272,20 @@ fn paragraph(out: &mut String, name: &str, text: &str, look: &Look) {
 /// The blocking claims that could not be verified, with the reasons: they do not count, and they keep the gate partial.
 fn unverified_blockers(out: &mut String, review: &Review, look: &Look) {
     let most = if look.verbose { usize::MAX } else { MAX_LISTED };
-    let claims: Vec<&WithheldFinding> = review.unverified_blockers().collect();
+    // The gate of the board counts findings about the whole change.
+    let is_at_gate = review.extra.contains_key(GATE_RESULT);
+    let (whole, claims): (Vec<&WithheldFinding>, Vec<&WithheldFinding>) =
+        review.unverified_blockers().partition(|held| is_at_gate && held.counts_at_gate());
+    if !whole.is_empty() {
+        let _ = writeln!(out, "{}\n", look.paint.bold("About the whole change"));
+        for WithheldFinding { finding, .. } in whole {
+            let text = format!("{}/{} {}", finding.severity, finding.category, finding.summary);
+            for (index, line) in wrap(&visible(&text), look.width.saturating_sub(4)).iter().enumerate() {
+                let _ = writeln!(out, "  {}{line}", if index == 0 { "" } else { "  " });
+            }
+        }
+        out.push('\n');
+    }
     write_withheld(out, "Unverified blocking claims", &claims[..claims.len().min(most)], look);
     if claims.len() > most {
         let more = format!("and {} more; `--verbose` lists them", claims.len() - most);

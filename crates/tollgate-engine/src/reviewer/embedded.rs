@@ -14,6 +14,7 @@ use tollgate_core::diff::{FileDiff, Hunk};
 use tollgate_core::finding::{Finding, LineRange, Side};
 use tollgate_core::language::Language;
 use tollgate_core::path::{FilePath, RepoPath};
+use tollgate_core::policy::REVIEW_RULES;
 use tollgate_rules::catalog;
 use tollgate_rules::change::ChangeContext;
 use tollgate_rules::hit::{Hit, RuleMetadata};
@@ -398,8 +399,7 @@ fn unread(
     not_reviewed: &mut HashMap<usize, String>,
     notes: &mut Vec<String>,
 ) {
-    let is_enabled =
-        |rule: &catalog::Rule| settings.rules.enabled(rule.id) && !crate::config::ALWAYS_ON.contains(&rule.id);
+    let is_enabled = |rule: &catalog::Rule| settings.rules.enabled(rule.id) && !REVIEW_RULES.contains(&rule.id);
     let none_enabled = !catalog::all().iter().any(is_enabled);
     if none_enabled {
         notes.push("`rules.disable` switches every rule off, so nothing was reviewed".to_owned());

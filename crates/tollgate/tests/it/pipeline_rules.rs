@@ -151,6 +151,8 @@ fn findings_without_a_file_and_mild_ones_reach_files_and_the_fixing_agent() {
     // Issue 17: one page said that no finding could be verified, and that one rejects.
     let shown = tollgate(&desk, &["feature", "show", &id]).expect(0);
     assert!(shown.contains("Rejected: 1 error") && !shown.contains("verified"), "{shown}");
+    let run = tollgate(&desk, &["history", "show", "1"]).expect(0);
+    assert!(run.contains("Rejected -- 1 major finding") && !run.contains("verified"), "{run}");
 }
 
 // Issue 17: after an iteration without changes the findings before it were gone.

@@ -229,7 +229,7 @@ fn pending_decisions_are_announced_and_made_on_the_card() {
     let id = site.finish("Read JSON");
     let browser = site.on_board();
     let text = browser.text(&card(&id));
-    for part in ["needs you: no progress", "rejected", "1 error", "Resume"] {
+    for part in ["needs you: no progress", "rejected", "2 errors", "Resume"] {
         assert!(text.contains(part), "`{part}` is not on the card:\n{text}");
     }
     browser.click(css("label.check"));

@@ -106,7 +106,7 @@ fn a_pull_request_is_reviewed_and_each_push_as_a_delta() {
     ## What Changed
     Fix.
 
-    1 line added since 9885bbf.
+    1 line added and 1 removed since 9885bbf.
 
     Reviewed: core logic
 
