@@ -5,12 +5,11 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::coverage::Coverage;
-use crate::finding::{Category, Finding};
+use crate::finding::{Category, Finding, is_about_whole_change};
 use crate::names::names;
 use crate::path::FilePath;
 use crate::sha::Sha;
 use crate::verdict::{self, BlockingCount, Verdict};
-use crate::verify;
 
 /// Why a finding does not count for the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +147,7 @@ impl WithheldFinding {
     pub fn counts_at_gate(&self) -> bool {
         match self.why {
             Withheld::BelowFloor => true,
-            Withheld::Unverified(_) => verify::is_about_whole_change(&self.finding),
+            Withheld::Unverified(_) => is_about_whole_change(&self.finding),
             _ => false,
         }
     }

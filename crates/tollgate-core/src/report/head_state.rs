@@ -10,13 +10,14 @@
 //! gate of the board by the result of that gate ([`GATE_RESULT`]), which also knows acceptance criteria, findings about the
 //! whole change, and a person's approval against the review. Whatever keeps a state from being plain (unreviewed hunks, suppressed blockers, blockers without consensus) is part of the explanation.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
 use crate::board::{Iteration, Outcome, Override};
 use crate::comment::Label;
-use crate::finding::Severity;
+use crate::finding::{FindingId, Severity};
 use crate::gate::{self, FailOn, Gate};
 use crate::markdown::escape::{literal, shown};
 use crate::report::summary::phrases::{in_words, plural};
@@ -115,6 +116,8 @@ pub struct BlockerDelta {
     pub n_open: usize,
     /// True when there are new findings of any severity.
     pub has_new: bool,
+    /// True when new or still open findings are of severity Medium.
+    pub has_medium: bool,
     /// True when the last review had findings of severity Medium.
     pub had_medium: bool,
 }
@@ -135,6 +138,7 @@ impl BlockerDelta {
             n_dismissed: 0,
             n_open: still_open.blocking(),
             has_new: new.total() > 0,
+            has_medium: new.has_medium() || still_open.has_medium(),
             had_medium: resolved.has_medium() || still_open.has_medium(),
         }
     }
@@ -163,8 +167,8 @@ impl BlockerDelta {
         let since = review.extra.get(SINCE_LAST)?;
         let list = |name: &str| since[name].as_array().map(Vec::as_slice).unwrap_or_default();
         let by_id = |name: &str| -> Vec<Severity> {
-            let ids: Vec<&str> = list(name).iter().filter_map(Value::as_str).collect();
-            let named = review.findings.iter().filter(|finding| ids.contains(&finding.id.to_string().as_str()));
+            let ids: HashSet<FindingId> = list(name).iter().filter_map(|id| FindingId::parse(id.as_str()?)).collect();
+            let named = review.findings.iter().filter(|finding| ids.contains(&finding.id));
             named.map(|finding| finding.severity).collect()
         };
         let by_value =
@@ -403,7 +407,7 @@ impl Facts {
     fn mild_findings(&self, delta: BlockerDelta) -> MildFindings {
         MildFindings {
             n_mild: self.n_mild(),
-            has_medium: self.counts.has_medium(),
+            has_medium: delta.has_medium,
             has_new: delta.has_new,
             had_medium: delta.had_medium,
         }

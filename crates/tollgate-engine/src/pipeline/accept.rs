@@ -23,7 +23,7 @@ use super::plan::Planned;
 use super::prior::{Inspected, MappedPrior};
 use super::{ReviewRequest, SinceLast, scopes};
 use crate::config::Settings;
-use crate::redaction::publishable;
+use crate::redaction::{Redactor, publishable};
 use crate::reviewer::imported;
 
 /// The findings that count and all that belongs to them.
@@ -65,7 +65,8 @@ pub(super) fn accept(request: &mut ReviewRequest<'_>, planned: &Planned, observe
     let mut withheld: Vec<WithheldFinding> = withheld.collect();
     let is_quoting = !reported.is_empty() || !withheld.is_empty();
     let secrets = KnownSecrets::of(if is_quoting { &change.files } else { &[] });
-    let masked = |finding: Finding| masked(finding, &secrets);
+    let redactor = Redactor::new(Vec::new());
+    let masked = |finding: Finding| masked(finding, &redactor, &secrets);
     let mut findings: Vec<Finding> = reported.into_iter().map(masked).map(without_key).collect();
     scopes::name_functions(request, change, &mut findings);
     for held in &mut withheld {
@@ -188,8 +189,8 @@ fn without_key(mut finding: Finding) -> Finding {
 /// Redacts the secrets that a finding quotes, so that no output prints one.
 ///
 /// A quote without its context, `password = …`, is recognised as one of the secrets of the change.
-fn masked(mut finding: Finding, secrets: &KnownSecrets) -> Finding {
-    let mask = |text: &str| secrets.mask(&publishable(text)).into_owned();
+fn masked(mut finding: Finding, redactor: &Redactor, secrets: &KnownSecrets) -> Finding {
+    let mask = |text: &str| secrets.mask(&publishable(redactor, text)).into_owned();
     finding.evidence = mask(&finding.evidence);
     let hide = |text: &mut Option<String>| *text = text.take().map(|text| mask(&text));
     hide(&mut finding.reason);
@@ -226,6 +227,7 @@ mod tests {
                 origin: Origin::default(),
                 extra: serde_json::Map::new(),
             },
+            &Redactor::new(Vec::new()),
             &KnownSecrets::of(&[]),
         );
         assert!(!format!("{finding:?}").contains(&secret), "{finding:?}");

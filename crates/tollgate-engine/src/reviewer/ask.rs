@@ -21,7 +21,7 @@ use super::call::{
 };
 use super::provider::price::{self, Price};
 use super::recording::{ExchangeId, Recording};
-use crate::redaction::{Redactor, map_strings, publishable_by};
+use crate::redaction::{Redactor, map_strings, publishable};
 
 /// A reviewer with its backend.
 pub struct Member {
@@ -404,13 +404,13 @@ fn read(reply: &Reply, shared: &str, terms: &AskOptions<'_>) -> Result<ParsedAns
 
 /// Redacts the secrets in the words of an answer. Quotes are compared with the change first and redacted later.
 fn redact(answer: &mut Answer, redactor: &Redactor) {
-    let hide = |text: &mut String| *text = publishable_by(redactor, text).into_owned();
+    let hide = |text: &mut String| *text = publishable(redactor, text).into_owned();
     answer.summary.iter_mut().for_each(hide);
     for claim in &mut answer.claims {
         hide(&mut claim.title);
         claim.reason.iter_mut().chain(&mut claim.suggestion).for_each(hide);
         // A redacted replacement would put the mask into the file.
-        claim.replacement = claim.replacement.take().filter(|text| publishable_by(redactor, text) == *text);
+        claim.replacement = claim.replacement.take().filter(|text| publishable(redactor, text) == *text);
     }
     for (_, met) in &mut answer.criteria {
         match met {
@@ -432,7 +432,7 @@ fn text_of(reply: &Reply) -> String {
 
 /// Redacts our keys and everything that looks like a secret.
 fn without_secrets(text: &str, redactor: &Redactor) -> String {
-    publishable_by(redactor, text).into_owned()
+    publishable(redactor, text).into_owned()
 }
 
 fn hidden(reply: Reply, redactor: &Redactor) -> Reply {

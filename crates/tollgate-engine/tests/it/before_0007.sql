@@ -48,6 +48,4 @@ DROP TRIGGER iteration_diff_is_final;
 DROP INDEX iteration_with_diff;
 DROP INDEX iteration_by_diff;
 DROP INDEX iteration_by_delta;
-ALTER TABLE dismissal DROP COLUMN scope;
-ALTER TABLE dismissal DROP COLUMN severity;
 PRAGMA user_version = 6;

@@ -264,24 +264,24 @@ fn a_dismissal_keeps_who_and_why_and_is_announced_once() {
     };
     let dismissal =
         |reason: &str| Dismissal::parse("a.js", "eval of input", "eval(x)".to_owned(), reason.to_owned(), "x").unwrap();
-    let print = dismissal("why").fingerprint;
+    let print = dismissal("any reason").fingerprint;
     let subject = Subject { repository: "/p".to_owned(), name: "feature one".to_owned(), scope: "pipeline".to_owned() };
     let dismissed = |who: &str, reason: &str| {
         let (dismissal, party) = (dismissal(reason), Party::Person(who.to_owned()));
         NewDismissal { dismissal, party, subject: subject.clone(), everywhere: false }
     };
-    board.database.dismiss(dismissed("Ada", "first"), 1, event("one")).unwrap();
-    board.database.dismiss(dismissed("Grace", "second"), 2, event("two")).unwrap();
-    let proposed = NewDismissal { party: Party::Agent("an agent".to_owned()), ..dismissed("", "third") };
+    board.database.dismiss(dismissed("Ada", "first reason"), 1, event("one")).unwrap();
+    board.database.dismiss(dismissed("Grace", "second reason"), 2, event("two")).unwrap();
+    let proposed = NewDismissal { party: Party::Agent("an agent".to_owned()), ..dismissed("", "third reason") };
     board.database.dismiss(proposed.clone(), 3, event("proposed")).unwrap();
     board.database.dismiss(proposed, 3, event("nothing")).unwrap();
     let said =
         |row: &DismissalRow| format!("{:?} {} {} {}", row.who, row.dismissal.name, row.dismissal.reason, row.made_ms);
     let found: Vec<String> = board.database.dismissals("/p").unwrap().iter().map(said).collect();
-    assert_eq!(found, [r#"Some("Grace") a dismissal by Grace second 2"#]);
+    assert_eq!(found, [r#"Some("Grace") a dismissal by Grace second reason 2"#]);
     // What reviews read is the same.
     let read = board.database.store().unwrap().dismissals_for("/p", "feature one").unwrap();
-    assert_eq!(read.iter().map(|dismissal| dismissal.reason.as_str()).collect::<Vec<_>>(), ["second"]);
+    assert_eq!(read.iter().map(|dismissal| dismissal.reason.as_str()).collect::<Vec<_>>(), ["second reason"]);
     let elsewhere = Subject { name: "feature two".to_owned(), ..subject.clone() };
     assert!(!board.database.withdraw(&elsewhere, print, 3, event("nothing")).unwrap());
     assert!(board.database.withdraw(&subject, print, 3, event("three")).unwrap());

@@ -143,6 +143,25 @@ const COST: [Words; 6] = [
     ("budget.parallel", "Calls at once", "How many questions are put at the same time.", "", "4"),
 ];
 
+const SANDBOX: [Words; 4] = [
+    (
+        "sandbox.mode",
+        "Sandbox",
+        "Whether agents and hooks need a sandbox: require refuses to start without every layer, best uses the layers there are.",
+        "",
+        "\"best\"",
+    ),
+    ("sandbox.network", "Network", "What agents reach: hosts, none or open.", "", "\"hosts\""),
+    (
+        "sandbox.registries",
+        "Package registries",
+        "Whether implementers and hooks reach the public package registries.",
+        "",
+        "true",
+    ),
+    ("sandbox.processes", "Processes", "Processes and threads that one agent may have.", "", "8192"),
+];
+
 const LIMITS: [Words; 6] = [
     (
         "review.max_diff_bytes",
@@ -153,7 +172,7 @@ const LIMITS: [Words; 6] = [
     ),
     ("limits.file_bytes", "Largest file", "Bytes of a file that is scanned.", "", "1048576"),
     ("limits.file_seconds", "Time for a file", "Seconds that scanning one file may take.", "", "10"),
-    ("limits.cpu_seconds", "Processor time for a file", "Seconds of it that scanning one file may take.", "", "5"),
+    ("limits.cpu_seconds", "Processor time for a file", "Seconds of it that scanning one file may take.", "", "2"),
     ("limits.memory_mib", "Memory for a file", "MiB that a scanning process may take.", "", "512"),
     ("pipeline.dir", "Folder", "The folder of a project that holds its features.", "", "\".automaker\""),
 ];
@@ -173,6 +192,7 @@ fn groups(shown: &[SourcedValue]) -> Vec<Group> {
         group("Verdict", &VERDICT),
         group("Reviewers", &REVIEWERS),
         group("Cost", &COST),
+        group("Sandbox", &SANDBOX),
         group("Limits and folder", &LIMITS),
     ]
 }
@@ -184,7 +204,7 @@ fn row(&(key, name, meaning, unset, example): &Words, shown: &[SourcedValue]) ->
     let (table, field) = key.split_once('.').unwrap_or(("review", key));
     let current = values.last().map_or(example, |(value, _)| value.as_str());
     let snippet = format!("[{table}]\n{field} = {current}");
-    Row { key, name, meaning, values, unset, snippet, in_repository: table != "pipeline" }
+    Row { key, name, meaning, values, unset, snippet, in_repository: !["pipeline", "sandbox"].contains(&table) }
 }
 
 #[cfg(test)]
@@ -204,7 +224,7 @@ mod tests {
     fn every_value_that_has_a_default_is_explained() {
         let settings = tollgate_engine::config::Settings::of_layers(&[]).unwrap();
         let known: Vec<&str> =
-            [&ROUNDS[..], &VERDICT, &REVIEWERS, &COST, &LIMITS].concat().iter().map(|it| it.0).collect();
+            [&ROUNDS[..], &VERDICT, &REVIEWERS, &COST, &SANDBOX, &LIMITS].concat().iter().map(|it| it.0).collect();
         // Shown elsewhere, or of no meaning at a gate.
         let elsewhere = [
             "identity.bot",

@@ -90,7 +90,8 @@ fn plain_git(desk: &Desk, dir: &Path, line: &str) {
 /// An agent plants, the server works, the board is looked at in every way: nothing runs until plain git is used.
 #[track_caller]
 fn check(plants: &[Plant], status: &str) -> (Desk, serde_json::Value) {
-    let desk = Desk::new("");
+    // In a sandbox an agent cannot write there.
+    let desk = Desk::configured("", "sandbox = 'off'");
     sow(&desk, plants);
     let script = format!("#!/bin/sh\nset -e\nTASK=$(cat)\n{}{}\n", planting(&desk, plants), learns());
     std::fs::write(desk.path("agent.sh"), script).unwrap();
@@ -135,7 +136,8 @@ fn filters_that_an_agent_plants_do_not_run_and_nothing_is_committed_without_them
 
 #[test]
 fn a_git_file_that_an_agent_turns_elsewhere_is_refused() {
-    let desk = Desk::new("");
+    // In a sandbox an agent cannot write there.
+    let desk = Desk::configured("", "sandbox = 'off'");
     sow(&desk, &PLANTS[..1]);
     let other = desk.path("other");
     let evil = desk.path("evil/fsmonitor");
