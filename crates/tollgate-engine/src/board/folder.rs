@@ -22,16 +22,15 @@ use tollgate_core::board::{Document, DocumentError, FeatureId};
 
 mod attachment;
 mod cleanup;
-mod dir_handle;
 mod edit;
 mod failure;
 mod lock;
 mod settings;
 pub mod watch;
 
+pub use crate::dir_handle::Stamp;
+use crate::dir_handle::{DirHandle, Found, Kind};
 pub use attachment::Attachment;
-pub use dir_handle::Stamp;
-use dir_handle::{DirHandle, Found, Kind};
 use edit::{EditError, ReplaceMode};
 pub use lock::Lock;
 pub(crate) use settings::update_file;

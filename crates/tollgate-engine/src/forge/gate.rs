@@ -97,6 +97,7 @@ pub fn stage(gate: &GateCommit<'_>) -> Result<Staged, Failure> {
         paths.retain(|path| !is_below(path, gate.board_dir) && !is_below(path, ".worktrees"));
     }
     changed::refuse_nested(worktree.path(), &changed)?;
+    changed::refuse_planted(worktree, git)?;
     changed::refuse_heaps(worktree.path(), &changed)?;
     filter::refuse(git, &settings, &changed.written, worktree.path())?;
     changed::feed(git, &["update-index", "--force-remove", "-z", "--stdin"], &changed.removed)?;

@@ -26,6 +26,7 @@ mod lent;
 mod lock;
 mod main_checkout;
 mod put_back;
+mod quarantine;
 mod remove;
 
 pub use lent::LentGit;

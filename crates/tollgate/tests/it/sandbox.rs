@@ -14,6 +14,8 @@ use crate::scratch::program;
 use crate::server_process::{Server, appears, command, show, tollgate};
 use crate::wait::wait_for;
 
+mod leftovers;
+
 /// The layers of this machine. The set-up of the tests installs bubblewrap, so without it the tests do not pass.
 #[track_caller]
 fn all_layers() -> Layers {

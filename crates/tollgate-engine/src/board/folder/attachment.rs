@@ -5,9 +5,9 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
 use tollgate_core::board::FeatureId;
 
-use super::dir_handle::Found;
 use super::edit::{self, EditError};
 use super::{Folder, failure};
+use crate::dir_handle::Found;
 use crate::failure::Failure;
 
 /// A file beside `feature.json`.

@@ -7,8 +7,8 @@ use std::io;
 
 use tollgate_core::board::Document;
 
-use super::dir_handle::{DirHandle, Kind};
 use super::edit::{self, PREFIX};
+use crate::dir_handle::{DirHandle, Kind};
 
 /// The maximum number of names in a folder.
 const MAX_NAMES: usize = 10_000;

@@ -2,9 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 
-use super::dir_handle::Found;
 use super::edit::EditError;
 use super::{Folder, failure};
+use crate::dir_handle::Found;
 use crate::failure::Failure;
 use crate::lock;
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use tollgate_core::board::document::{self, Step};
 use tollgate_core::board::{Document, DocumentError};
 
-use super::dir_handle::DirHandle;
 use super::edit::{self, EditError, ReplaceMode};
 use super::{Folder, failure};
+use crate::dir_handle::DirHandle;
 use crate::failure::Failure;
 
 pub(super) const SETTINGS: &str = "settings.json";

@@ -163,6 +163,14 @@ pub(crate) fn nested_repository(path: &str) -> Failure {
         .hint("Delete its `.git` if the files belong to the project, or add the folder to `.gitignore`.")
 }
 
+/// A submodule is a repository of its own, which the agent may have made.
+pub(crate) fn planted_repository(path: &str) -> Failure {
+    user(format!(
+        "the submodule `{path}` has a `.git` that is not the repository's, and git would obey its configuration"
+    ))
+    .hint("Delete that `.git`; run no git command in the worktree before.")
+}
+
 /// The commit exceeds the size limit.
 pub(crate) fn too_much(mebibytes: u64, most: u64, path: &str, its: u64) -> Failure {
     user(format!("{mebibytes} MiB of changed files are more than {most} MiB; the largest is `{path}` with {its} MiB"))

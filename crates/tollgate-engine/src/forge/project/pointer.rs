@@ -56,7 +56,12 @@ pub(in crate::forge) fn checkout_of(git_dir: &Path) -> io::Result<Option<PathBuf
 
 /// Reads the `HEAD` of a git directory.
 pub(in crate::forge) fn head(git_dir: &Path) -> io::Result<Head> {
-    let text = read(git_dir, "HEAD")?.unwrap_or_default();
+    head_at(git_dir, "HEAD")
+}
+
+/// Reads a `HEAD` by its path below a folder; no link on the way is followed.
+pub(in crate::forge) fn head_at(folder: &Path, path: &str) -> io::Result<Head> {
+    let text = read(folder, path)?.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     let name = text.strip_prefix("ref:").map(str::trim).and_then(|name| name.strip_prefix("refs/heads/"));
     Ok(name.map_or(Head::Other, |name| Head::Branch(name.to_owned())))

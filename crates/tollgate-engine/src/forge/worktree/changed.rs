@@ -10,7 +10,7 @@ use tollgate_core::sha::Sha;
 use super::Worktree;
 use crate::failure::{self as shared, Failure};
 use crate::forge::git::{Git, path_of};
-use crate::forge::project::failure;
+use crate::forge::project::{failure, pointer};
 
 /// The maximum size of a commit's new files.
 const MAX_BYTES: u64 = 1 << 30;
@@ -81,13 +81,64 @@ pub(in crate::forge) fn sparse(worktree: &Worktree) -> Result<Vec<Vec<u8>>, Fail
 /// The number of submodules with files, which may hold unpushed work.
 pub(in crate::forge) fn n_submodules(worktree: &Worktree, git: &Git) -> Result<usize, Failure> {
     let listed = git.run(&["ls-files", "-s", "-z"])?;
-    let paths = listed.split(|&byte| byte == 0).filter(|line| line.starts_with(b"160000 "));
-    let paths = paths.filter_map(|line| line.iter().position(|&byte| byte == b'\t').map(|tab| &line[tab + 1..]));
     let has_files = |path: &&[u8]| {
         let folder = worktree.path().join(path_of(path));
         std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
     };
-    Ok(paths.filter(has_files).count())
+    Ok(gitlinks(&listed).filter(has_files).count())
+}
+
+/// The paths of submodules in the output of `ls-files -s` or `ls-tree -r`.
+fn gitlinks(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = listed.split(|&byte| byte == 0).filter(|line| line.starts_with(b"160000 "));
+    lines.filter_map(|line| line.iter().position(|&byte| byte == b'\t').map(|tab| &line[tab + 1..]))
+}
+
+/// The first submodule that a commit adds, for people.
+pub(in crate::forge) fn added_gitlink(
+    git: &Git,
+    before: Option<&Sha>,
+    commit: &Sha,
+) -> Result<Option<String>, Failure> {
+    let shown = |path: &[u8]| tollgate_core::visible::visible(&String::from_utf8_lossy(path)).into_owned();
+    let Some(before) = before else {
+        let listed = git.run(&["ls-tree", "-r", "-z", "--full-tree", commit.as_str()])?;
+        return Ok(gitlinks(&listed).next().map(shown));
+    };
+    let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none"];
+    let listed = git.run(&[&args[..], &[before.as_str(), commit.as_str()]].concat())?;
+    let mut fields = listed.split(|&byte| byte == 0);
+    while let (Some(modes), Some(path)) = (fields.next(), fields.next()) {
+        if modes.get(7..14).is_some_and(|mode| mode == b" 160000") && !modes.starts_with(b":160000") {
+            return Ok(Some(shown(path)));
+        }
+    }
+    Ok(None)
+}
+
+/// Refuses a submodule whose `.git` is not the repository's: the configuration in it names programs, which git would start
+/// as soon as a person asks for the status of the worktree.
+pub(in crate::forge) fn refuse_planted(worktree: &Worktree, git: &Git) -> Result<(), Failure> {
+    let own = [worktree.paths().common.join("modules"), worktree.git_dir().join("modules")];
+    let listed = git.run(&["ls-files", "-s", "-z"])?;
+    for path in gitlinks(&listed) {
+        let folder = worktree.path().join(path_of(path));
+        if std::fs::symlink_metadata(folder.join(".git")).is_err() {
+            continue;
+        }
+        let is_own = match pointer::git_dir_of(&folder) {
+            // One that leads nowhere is left by an agent that cloned the submodule in its sandbox.
+            Ok(Some(named)) => {
+                named.canonicalize().map_or(true, |named| own.iter().any(|modules| named.starts_with(modules)))
+            }
+            Ok(None) | Err(_) => false,
+        };
+        if !is_own {
+            let path = tollgate_core::visible::visible(&String::from_utf8_lossy(path)).into_owned();
+            return Err(failure::planted_repository(&path));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses files of a nested repository, even one that covers tracked files.

@@ -21,11 +21,13 @@ use std::path::{Path, PathBuf};
 
 use tollgate_core::sha::Sha;
 
-use super::Worktree;
+use super::quarantine::{Limits, take_objects};
+use super::{Worktree, changed};
 use crate::failure::Failure;
 use crate::forge::git::path_of;
 use crate::forge::project::pointer::{self, Head};
-use crate::forge::project::{GitPaths, PrivateGitDir, failure};
+use crate::forge::project::private_git_dir::WorkTree;
+use crate::forge::project::{GitPaths, PrivateGitDir, Settings, failure};
 use crate::process::guard;
 use crate::process::sandbox::Bind;
 use crate::tree::{self, Entry};
@@ -40,10 +42,8 @@ const SOURCE: &str = "tollgate-agent-source";
 const TAKEN: &str = "refs/heads/taken";
 /// The largest copied file, and the largest `packed-refs` that an agent leaves.
 const MAX_FILE: u64 = 64 << 20;
-/// The largest index that an agent leaves.
+/// The largest index.
 const MAX_INDEX: u64 = 1 << 30;
-/// The most files with objects that an agent leaves.
-const MAX_OBJECTS: usize = 1_000_000;
 /// The most object directories that a repository borrows from.
 const MAX_ALTERNATES: usize = 32;
 
@@ -139,16 +139,18 @@ impl Worktree {
     /// The commit that an agent left in a lent directory, `None` when nothing is lent.
     pub(super) fn lent_head(&self, folder: &Path) -> Option<LentHead> {
         let before = std::fs::read_to_string(folder.join(TIP)).ok()?;
-        let (lent, entry) = (folder.join(LENT), self.lent_entry(folder));
+        // Nothing in it is followed: the agent could put a link in the place of every folder.
+        let lent = folder.join(LENT);
+        let head = format!("worktrees/{}/HEAD", self.git_dir.file_name()?.to_str()?);
         let own = reference_in(&lent, &self.branch.reference());
-        let (found, commit) = match pointer::head(&entry).ok()? {
+        let (found, commit) = match pointer::head_at(&lent, &head).ok()? {
             Head::Branch(name) if name == self.branch.as_str() => (Head::Branch(name), own.clone()),
             Head::Branch(name) => {
                 let commit = reference_in(&lent, &format!("refs/heads/{name}"));
                 (Head::Branch(name), commit)
             }
             Head::Other => {
-                let text = pointer::read(&entry, "HEAD").ok().flatten().unwrap_or_default();
+                let text = pointer::read(&lent, &head).ok().flatten().unwrap_or_default();
                 (Head::Other, Sha::parse(&String::from_utf8_lossy(&text)).ok())
             }
         };
@@ -157,7 +159,10 @@ impl Worktree {
 
     /// Fetches a commit of the agent, with all that it builds on. Git names every object by its content and verifies it,
     /// so that none of the repository's objects can be replaced or damaged.
-    pub(super) fn fetch_lent(&self, folder: &Path, commit: &Sha) -> Result<(), Failure> {
+    ///
+    /// Refuses a commit that adds a nested repository: its configuration names programs, which git would start as soon as a
+    /// person asks for the status of the worktree.
+    pub(super) fn fetch_lent(&self, folder: &Path, before: Option<&Sha>, commit: &Sha) -> Result<(), Failure> {
         let failed = |error: io::Error| failure::no_scratch(folder, &error);
         let source = self.make_source(folder, commit).map_err(failed)?;
         let own = PrivateGitDir::to_read(&self.paths)?;
@@ -166,15 +171,27 @@ impl Worktree {
         let mut args: Vec<&std::ffi::OsStr> = args.iter().map(AsRef::as_ref).collect();
         args.extend(["--no-recurse-submodules".as_ref(), source.as_os_str(), TAKEN.as_ref()]);
         let answer = git.ask(&args)?;
-        if answer.ok { Ok(()) } else { Err(failure::agents_commits(&self.path, &answer.stderr)) }
+        if !answer.ok {
+            return Err(failure::agents_commits(&self.path, &answer.stderr));
+        }
+        let kind = own.git().ask(&["cat-file", "-t", commit.as_str()])?;
+        if !kind.ok || kind.stdout.trim_ascii() != b"commit" {
+            return Err(failure::agents_commits(&self.path, &format!("`{commit}` is not a commit")));
+        }
+        if let Some(path) = changed::added_gitlink(own.git(), before, commit)? {
+            return Err(failure::agents_commits(&self.path, &format!("they add the nested repository `{path}`")));
+        }
+        Ok(())
     }
 
-    /// Makes a repository of the objects that the agent left. Links and files with other names, as a list of further object
-    /// directories, stay behind: they could lead to what the agent itself cannot read.
+    /// Makes a repository of copies of the objects that the agent left. Links and files with other names, as a list of
+    /// further object directories, stay behind: they could lead to what the agent itself cannot read.
     fn make_source(&self, folder: &Path, commit: &Sha) -> io::Result<PathBuf> {
         let folder = folder.canonicalize()?;
         let source = folder.join(SOURCE);
         let objects = source.join("objects");
+        // Left by a process that was killed.
+        guard::remove(&source)?;
         for name in ["refs/heads", "objects/info", "objects/pack"] {
             std::fs::create_dir_all(source.join(name))?;
         }
@@ -185,14 +202,21 @@ impl Worktree {
         let mut alternates = pointer::bytes_of(&self.paths.common.join("objects"));
         alternates.push(b'\n');
         std::fs::write(objects.join("info/alternates"), alternates)?;
-        move_objects(&folder.join(LENT).join("objects"), &objects)?;
+        take_objects(&folder.join(LENT), &objects, Limits::RUN)?;
         Ok(source)
     }
 
-    /// Keeps the agent's index, so that `git status` of the worktree is that of the agent.
-    pub(super) fn take_index(&self, folder: &Path) {
-        // The index only speeds git up, and the next commit makes it anew.
-        let _ = copy_index(&self.lent_entry(folder), &self.git_dir);
+    /// Writes the index of the worktree anew, from its branch. That of the agent is not used: its entries could have paths
+    /// outside of the worktree, to which a person's `git restore` would write.
+    pub(super) fn write_index(&self, folder: &Path) -> Result<(), Failure> {
+        let failed = |error: io::Error| failure::no_scratch(folder, &error);
+        let source = folder.join(SOURCE);
+        std::fs::create_dir_all(&source).map_err(failed)?;
+        let (index, settings) = (source.join("index"), Settings::read(&self.paths)?);
+        let own =
+            PrivateGitDir::to_work(&self.paths, WorkTree { path: &self.path, index: &index, settings: &settings })?;
+        changed::load(own.git(), self.paths.tip(&self.branch)?.as_ref(), &changed::sparse(self)?)?;
+        copy_index(&source, &self.git_dir).map_err(failed)
     }
 }
 
@@ -276,44 +300,4 @@ fn alternates_of(objects: &Path) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-/// Moves loose objects and packs, which are regular files with the names that git gives them.
-fn move_objects(from: &Path, to: &Path) -> io::Result<()> {
-    let mut n_left = MAX_OBJECTS;
-    let folders = match std::fs::read_dir(from) {
-        Ok(folders) => folders,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    for folder in folders {
-        let folder = folder?;
-        let name = folder.file_name().to_string_lossy().into_owned();
-        let is_loose = name.len() == 2 && is_hexadecimal(&name);
-        if !folder.file_type()?.is_dir() || !(is_loose || name == "pack") {
-            continue;
-        }
-        std::fs::create_dir_all(to.join(&name))?;
-        for file in std::fs::read_dir(folder.path())? {
-            let file = file?;
-            let own = file.file_name().to_string_lossy().into_owned();
-            let is_object = if is_loose { is_hexadecimal(&own) } else { is_pack(&own) };
-            if !is_object || !file.file_type()?.is_file() {
-                continue;
-            }
-            n_left = n_left.checked_sub(1).ok_or(io::ErrorKind::QuotaExceeded)?;
-            std::fs::rename(file.path(), to.join(&name).join(own))?;
-        }
-    }
-    Ok(())
-}
-
-fn is_hexadecimal(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// True for `pack-<name>.pack` and its index.
-fn is_pack(name: &str) -> bool {
-    let rest = name.strip_prefix("pack-").unwrap_or_default();
-    rest.strip_suffix(".pack").or_else(|| rest.strip_suffix(".idx")).is_some_and(is_hexadecimal)
 }

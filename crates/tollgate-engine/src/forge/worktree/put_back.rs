@@ -32,7 +32,6 @@ impl Worktree {
     pub fn put_back(&self, lent: &Path) -> Result<PutBack, Failure> {
         let Some(head) = self.lent_head(lent) else { return self.put_back_own() };
         let taken = self.take_over(lent, &head);
-        self.take_index(lent);
         return_lent(lent).map_err(|error| failure::no_scratch(lent, &error))?;
         taken
     }
@@ -50,7 +49,7 @@ impl Worktree {
             return from.map_or(Ok(PutBack::NotNeeded), |from| Err(switched(&from)));
         };
         if Some(commit) != head.before.as_ref() && Some(commit) != now.as_ref() {
-            self.fetch_lent(lent, commit)?;
+            self.fetch_lent(lent, head.before.as_ref(), commit)?;
         }
         if let Some(from) = &from
             && !self.builds_on(commit, head.own.as_ref().or(head.before.as_ref()))?
@@ -65,6 +64,8 @@ impl Worktree {
             }
             let nothing = "0".repeat(commit.as_str().len());
             self.paths.move_branch(&self.branch, commit, now.as_ref().map_or(&nothing, Sha::as_str))?;
+            // It only speeds git up and shows a person what is staged; the next commit writes it, too.
+            let _ = self.write_index(lent);
         }
         Ok(from.map_or(PutBack::NotNeeded, |from| PutBack::Done { from }))
     }

@@ -10,19 +10,19 @@ use super::{Found, Kind, Stamp};
 
 /// A directory.
 #[derive(Debug)]
-pub(in super::super) struct DirHandle {
+pub(crate) struct DirHandle {
     path: PathBuf,
 }
 
 /// The process-wide lock of one writer.
 #[derive(Debug)]
-pub(in super::super) struct Guard {
+pub(crate) struct Guard {
     _process: MutexGuard<'static, ()>,
 }
 
 impl DirHandle {
     /// Opens a directory by a path of the operator, following links.
-    pub(in super::super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         if !std::fs::metadata(path)?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
@@ -30,12 +30,12 @@ impl DirHandle {
     }
 
     /// Its path.
-    pub(in super::super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Opens a subdirectory.
-    pub(in super::super) fn folder(&self, name: &str) -> io::Result<Found<Self>> {
+    pub(crate) fn folder(&self, name: &str) -> io::Result<Found<Self>> {
         Ok(match self.kind(name)? {
             Some(Kind::Folder) => Found::Is(Self { path: self.path.join(name) }),
             Some(Kind::Link) => Found::Link,
@@ -45,7 +45,7 @@ impl DirHandle {
     }
 
     /// Creates a subdirectory, if the name is free.
-    pub(in super::super) fn make_folder(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn make_folder(&self, name: &str) -> io::Result<()> {
         match std::fs::create_dir(self.path.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             other => other,
@@ -53,22 +53,22 @@ impl DirHandle {
     }
 
     /// Opens a regular file for reading.
-    pub(in super::super) fn file(&self, name: &str) -> io::Result<Found<File>> {
+    pub(crate) fn file(&self, name: &str) -> io::Result<Found<File>> {
         self.open_file(name, OpenOptions::new().read(true))
     }
 
     /// Opens a regular file for reading and writing; created if missing.
-    pub(in super::super) fn file_to_keep(&self, name: &str) -> io::Result<Found<File>> {
+    pub(crate) fn file_to_keep(&self, name: &str) -> io::Result<Found<File>> {
         self.open_file(name, OpenOptions::new().read(true).write(true).create(true))
     }
 
     /// Opens a regular file for appending; created if missing.
-    pub(in super::super) fn file_to_append(&self, name: &str) -> io::Result<Found<File>> {
+    pub(crate) fn file_to_append(&self, name: &str) -> io::Result<Found<File>> {
         self.open_file(name, OpenOptions::new().append(true).create(true))
     }
 
     /// Creates a new file.
-    pub(in super::super) fn new_file(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn new_file(&self, name: &str) -> io::Result<File> {
         OpenOptions::new().write(true).create_new(true).open(self.path.join(name))
     }
 
@@ -86,13 +86,13 @@ impl DirHandle {
     }
 
     /// The stamp of a file, if it exists.
-    pub(in super::super) fn stamp(&self, folder: Option<&str>, name: &str) -> Option<Stamp> {
+    pub(crate) fn stamp(&self, folder: Option<&str>, name: &str) -> Option<Stamp> {
         let path = folder.map_or_else(|| self.path.clone(), |folder| self.path.join(folder)).join(name);
         std::fs::symlink_metadata(path).ok().as_ref().map(Stamp::of)
     }
 
     /// The entries with UTF-8 names, and whether there are more than `max`.
-    pub(in super::super) fn list(&self, max: usize) -> io::Result<(Vec<(String, Kind)>, bool)> {
+    pub(crate) fn list(&self, max: usize) -> io::Result<(Vec<(String, Kind)>, bool)> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&self.path)? {
             if names.len() == max {
@@ -113,17 +113,17 @@ impl DirHandle {
     }
 
     /// Exchanges two files atomically; false where unsupported.
-    pub(in super::super) fn exchange(&self, _one: &str, _other: &str) -> io::Result<bool> {
+    pub(crate) fn exchange(&self, _one: &str, _other: &str) -> io::Result<bool> {
         Ok(false)
     }
 
     /// Renames a file, replacing an existing one.
-    pub(in super::super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         std::fs::rename(self.path.join(from), self.path.join(to))
     }
 
     /// Moves an entry to another directory, unless the name is taken there.
-    pub(in super::super) fn move_new(&self, from: &str, target: &Self, to: &str) -> io::Result<bool> {
+    pub(crate) fn move_new(&self, from: &str, target: &Self, to: &str) -> io::Result<bool> {
         if target.kind(to)?.is_some() {
             return Ok(false);
         }
@@ -132,28 +132,28 @@ impl DirHandle {
     }
 
     /// Deletes a file.
-    pub(in super::super) fn remove(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         std::fs::remove_file(self.path.join(name))
     }
 
     /// Deletes an empty directory.
-    pub(in super::super) fn remove_folder(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
         std::fs::remove_dir(self.path.join(name))
     }
 
     /// Directories cannot be synced here.
-    pub(in super::super) fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
     /// Waits for the process-wide lock.
-    pub(in super::super) fn hold(&self, patience: Duration) -> io::Result<Option<Guard>> {
+    pub(crate) fn hold(&self, patience: Duration) -> io::Result<Option<Guard>> {
         Ok(super::alone(patience).map(|process| Guard { _process: process }))
     }
 }
 
 /// Copies the permissions of the replaced file.
-pub(in super::super) fn like(file: &File, old: &Metadata) -> io::Result<()> {
+pub(crate) fn like(file: &File, old: &Metadata) -> io::Result<()> {
     file.set_permissions(old.permissions())
 }
 

@@ -21,14 +21,14 @@ const PLAIN: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONB
 
 /// An open directory.
 #[derive(Debug)]
-pub(in super::super) struct DirHandle {
+pub(crate) struct DirHandle {
     handle: OwnedFd,
     path: PathBuf,
 }
 
 /// The lock of one writer on a directory.
 #[derive(Debug)]
-pub(in super::super) struct Guard {
+pub(crate) struct Guard {
     /// Locked by `flock`,
     _folder: Option<Lock>,
     /// or process-wide.
@@ -37,18 +37,18 @@ pub(in super::super) struct Guard {
 
 impl DirHandle {
     /// Opens a directory by a path of the operator, following links.
-    pub(in super::super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let handle = rustix::fs::openat(CWD, path, FOLDER, Mode::empty())?;
         Ok(Self { handle, path: path.to_owned() })
     }
 
     /// The path at the time of opening, for messages.
-    pub(in super::super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Opens a subdirectory.
-    pub(in super::super) fn folder(&self, name: &str) -> io::Result<Found<Self>> {
+    pub(crate) fn folder(&self, name: &str) -> io::Result<Found<Self>> {
         match rustix::fs::openat(&self.handle, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(handle) => Ok(Found::Is(Self { handle, path: self.path.join(name) })),
             Err(Errno::NOENT) => Ok(Found::Missing),
@@ -62,7 +62,7 @@ impl DirHandle {
     }
 
     /// Creates a subdirectory, if the name is free.
-    pub(in super::super) fn make_folder(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn make_folder(&self, name: &str) -> io::Result<()> {
         match rustix::fs::mkdirat(&self.handle, name, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
@@ -70,22 +70,22 @@ impl DirHandle {
     }
 
     /// Opens a regular file for reading.
-    pub(in super::super) fn file(&self, name: &str) -> io::Result<Found<File>> {
+    pub(crate) fn file(&self, name: &str) -> io::Result<Found<File>> {
         self.open_file(name, OFlags::RDONLY, Mode::empty())
     }
 
     /// Opens a regular file for reading and writing; created if missing.
-    pub(in super::super) fn file_to_keep(&self, name: &str) -> io::Result<Found<File>> {
+    pub(crate) fn file_to_keep(&self, name: &str) -> io::Result<Found<File>> {
         self.open_file(name, OFlags::RDWR | OFlags::CREATE, Mode::from_raw_mode(0o644))
     }
 
     /// Opens a regular file for appending; created if missing.
-    pub(in super::super) fn file_to_append(&self, name: &str) -> io::Result<Found<File>> {
+    pub(crate) fn file_to_append(&self, name: &str) -> io::Result<Found<File>> {
         self.open_file(name, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE, Mode::from_raw_mode(0o644))
     }
 
     /// Creates a new file.
-    pub(in super::super) fn new_file(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn new_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | PLAIN;
         Ok(File::from(rustix::fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o644))?))
     }
@@ -102,7 +102,7 @@ impl DirHandle {
     }
 
     /// The stamp of a file, if it exists.
-    pub(in super::super) fn stamp(&self, folder: Option<&str>, name: &str) -> Option<Stamp> {
+    pub(crate) fn stamp(&self, folder: Option<&str>, name: &str) -> Option<Stamp> {
         let path = folder.map_or_else(|| name.to_owned(), |folder| format!("{folder}/{name}"));
         let stat = rustix::fs::statat(&self.handle, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(Stamp {
@@ -114,7 +114,7 @@ impl DirHandle {
     }
 
     /// The entries with UTF-8 names, and whether there are more than `max`.
-    pub(in super::super) fn list(&self, max: usize) -> io::Result<(Vec<(String, Kind)>, bool)> {
+    pub(crate) fn list(&self, max: usize) -> io::Result<(Vec<(String, Kind)>, bool)> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.handle)? {
             let entry = entry?;
@@ -144,7 +144,7 @@ impl DirHandle {
 
     /// Exchanges two files atomically; false where unsupported.
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-    pub(in super::super) fn exchange(&self, one: &str, other: &str) -> io::Result<bool> {
+    pub(crate) fn exchange(&self, one: &str, other: &str) -> io::Result<bool> {
         let flags = rustix::fs::RenameFlags::EXCHANGE;
         match rustix::fs::renameat_with(&self.handle, one, &self.handle, other, flags) {
             Ok(()) => Ok(true),
@@ -155,17 +155,17 @@ impl DirHandle {
 
     /// Exchanges two files atomically; false where unsupported.
     #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-    pub(in super::super) fn exchange(&self, _one: &str, _other: &str) -> io::Result<bool> {
+    pub(crate) fn exchange(&self, _one: &str, _other: &str) -> io::Result<bool> {
         Ok(false)
     }
 
     /// Renames a file, replacing an existing one.
-    pub(in super::super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.handle, from, &self.handle, to)?)
     }
 
     /// Moves an entry to another directory, unless the name is taken there.
-    pub(in super::super) fn move_new(&self, from: &str, target: &Self, to: &str) -> io::Result<bool> {
+    pub(crate) fn move_new(&self, from: &str, target: &Self, to: &str) -> io::Result<bool> {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {
             let flags = rustix::fs::RenameFlags::NOREPLACE;
@@ -184,17 +184,17 @@ impl DirHandle {
     }
 
     /// Deletes a file.
-    pub(in super::super) fn remove(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())?)
     }
 
     /// Deletes an empty directory.
-    pub(in super::super) fn remove_folder(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)?)
     }
 
     /// Syncs the directory entries.
-    pub(in super::super) fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         match rustix::fs::fsync(&self.handle) {
             // Some file systems do not support it, and do not need it.
             Ok(()) | Err(Errno::INVAL | Errno::BADF) => Ok(()),
@@ -203,7 +203,7 @@ impl DirHandle {
     }
 
     /// Waits for the lock, against writers in this process and others.
-    pub(in super::super) fn hold(&self, patience: Duration) -> io::Result<Option<Guard>> {
+    pub(crate) fn hold(&self, patience: Duration) -> io::Result<Option<Guard>> {
         // `flock` belongs to the open file description, and threads share ours; so a new one is opened.
         let mut handle = File::from(rustix::fs::openat(&self.handle, ".", FOLDER, Mode::empty())?);
         let start = std::time::Instant::now();
@@ -224,7 +224,7 @@ impl DirHandle {
 }
 
 /// Copies permissions and, if permitted, the owner of the replaced file.
-pub(in super::super) fn like(file: &File, old: &Metadata) -> io::Result<()> {
+pub(crate) fn like(file: &File, old: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let new = file.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {

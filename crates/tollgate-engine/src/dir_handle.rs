@@ -15,16 +15,16 @@ mod portable;
 mod unix;
 
 #[cfg(not(unix))]
-pub(super) use portable::{DirHandle, like};
+pub(crate) use portable::{DirHandle, like};
 #[cfg(unix)]
-pub(super) use unix::{DirHandle, like};
+pub(crate) use unix::{DirHandle, like};
 
 /// The pause between attempts to lock a directory.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The result of opening a name.
 #[derive(Debug)]
-pub(super) enum Found<T> {
+pub(crate) enum Found<T> {
     /// It exists with the requested type.
     Is(T),
     /// It does not exist.
@@ -37,7 +37,7 @@ pub(super) enum Found<T> {
 
 /// The type of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     File,
     Folder,
     Link,
@@ -101,14 +101,14 @@ const NANOS: i128 = 1_000_000_000;
 
 /// A file's content with its metadata.
 #[derive(Debug)]
-pub(super) struct Content {
-    pub(super) bytes: Vec<u8>,
-    pub(super) stamp: Stamp,
-    pub(super) metadata: Metadata,
+pub(crate) struct Content {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) stamp: Stamp,
+    pub(crate) metadata: Metadata,
 }
 
 /// Reads a regular file, or returns its size if it exceeds `max_bytes`.
-pub(super) fn read(file: &File, max_bytes: usize) -> io::Result<Result<Content, u64>> {
+pub(crate) fn read(file: &File, max_bytes: usize) -> io::Result<Result<Content, u64>> {
     let metadata = file.metadata()?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0).min(max_bytes) + 1);
     // The file can grow meanwhile, so its size is not trusted.
