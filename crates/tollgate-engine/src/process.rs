@@ -20,6 +20,9 @@ pub mod sandbox;
 #[cfg(unix)]
 pub(crate) mod signals;
 
+#[cfg(unix)]
+pub use handles::keep_inherited;
+
 /// The groups that are alive, by the process id of their leader.
 static LIVE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 

@@ -8,6 +8,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use tollgate_engine::forge::git;
+#[cfg(unix)]
+use tollgate_engine::process;
 use tollgate_engine::process::guard;
 #[cfg(unix)]
 use tollgate_engine::process::sandbox::break_out;
@@ -16,6 +18,8 @@ use tollgate_engine::reviewer::embedded;
 mod cli;
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    process::keep_inherited();
     let args: Vec<OsString> = std::env::args_os().collect();
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("--version" | "-V") if args.len() == 2 => cli::print_version(),

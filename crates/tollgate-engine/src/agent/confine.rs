@@ -56,9 +56,22 @@ const REGISTRIES: &[&str] = &[
     "repo.hex.pm",
 ];
 
-/// Folders of a home that outlive a run: caches of build tools.
-const CACHES: &[(&str, &str)] =
-    &[(".cache", "cache"), (".cargo", "cargo"), (".gradle", "gradle"), (".m2", "m2"), (".npm", "npm"), ("go", "go")];
+/// Folders of a home that outlive a run: caches of build tools. The folders around them hold configuration, by which one
+/// agent would start programs in the runs of others.
+const CACHES: &[(&str, &str)] = &[
+    (".cache", "cache"),
+    (".cargo/git", "cargo/git"),
+    (".cargo/registry", "cargo/registry"),
+    (".gradle/caches", "gradle/caches"),
+    (".m2/repository", "m2/repository"),
+    (".npm/_cacache", "npm/_cacache"),
+    ("go/pkg/mod", "go/pkg/mod"),
+];
+
+/// The most submodules whose configuration is shown to an agent.
+const MAX_MODULES: usize = 1000;
+/// The depth to which they are looked for; their names may have slashes.
+const MAX_MODULE_DEPTH: usize = 12;
 
 /// Sections of a git configuration that hold credentials, or that name other files.
 const SECRET_SECTIONS: &[&str] =
@@ -175,7 +188,7 @@ impl Confinement<'_> {
 
     /// Lets git read the repository of a work tree, with a copy of its configuration that holds no credentials.
     fn share_git(&self, policy: &mut Policy) -> io::Result<()> {
-        let Some(common) = common_git_dir(self.folder) else { return Ok(()) };
+        let Some((git_dir, common)) = git_dirs(self.folder) else { return Ok(()) };
         let home = (self.look_up)("HOME").map(PathBuf::from);
         let config = common.join("config");
         if let Ok(Entry::File { content, .. }) = tree::read(&common, b"config", MAX_GIT_CONFIG) {
@@ -183,6 +196,22 @@ impl Confinement<'_> {
             policy.readable.extend(hook_folder(&text));
             self.area.write("git-config", &text)?;
             policy.binds.push(Bind::readable(self.area.root().join("git-config"), config));
+        }
+        let mut configs = module_configs(&common.join("modules"));
+        if git_dir != common {
+            configs.extend(module_configs(&git_dir.join("modules")));
+        }
+        if configs.len() > MAX_MODULES {
+            return Err(io::Error::other(format!("the repository has more than {MAX_MODULES} submodules")));
+        }
+        for (number, config) in configs.into_iter().enumerate() {
+            let text = match tree::read_own(&config, MAX_GIT_CONFIG) {
+                Ok(Entry::File { content, .. }) => without_credentials(&String::from_utf8_lossy(&content), None),
+                Ok(Entry::TooLarge(_) | Entry::Link(_) | Entry::Other) | Err(_) => String::new(),
+            };
+            let name = format!("module-config-{number}");
+            self.area.write(&name, &text)?;
+            policy.binds.push(Bind::readable(self.area.root().join(name), config));
         }
         if self.binds.is_empty() && !common.starts_with(self.folder) {
             policy.readable.push(common);
@@ -305,20 +334,47 @@ fn expand(path: &str, home: Option<&Path>) -> Option<PathBuf> {
 
 /// The git directory that a work tree shares with its repository.
 pub(crate) fn common_git_dir(folder: &Path) -> Option<PathBuf> {
+    git_dirs(folder).map(|(_, common)| common)
+}
+
+/// The git directory of a work tree, and the one that it shares with its repository.
+fn git_dirs(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     let read = |folder: &Path, name: &str| match tree::read(folder, name.as_bytes(), 16 * 1024) {
         Ok(Entry::File { content, .. }) => String::from_utf8(content).ok(),
         Ok(Entry::TooLarge(_) | Entry::Link(_) | Entry::Other) | Err(_) => None,
     };
     let direct = folder.join(".git");
     if std::fs::symlink_metadata(&direct).is_ok_and(|metadata| metadata.is_dir()) {
-        return Some(direct);
+        return Some((direct.clone(), direct));
     }
     let text = read(folder, ".git")?;
     let git_dir = folder.join(text.trim_end().strip_prefix("gitdir: ")?).canonicalize().ok()?;
     // The agent writes the `.git` file, so only a true entry of a repository is believed.
     let common = git_dir.join(read(&git_dir, "commondir")?.trim_end()).canonicalize().ok()?;
     let is_entry = git_dir.parent() == Some(&common.join("worktrees")) && common.join("objects").is_dir();
-    is_entry.then_some(common)
+    is_entry.then_some((git_dir, common))
+}
+
+/// The configuration files of submodules below a folder `modules`.
+fn module_configs(modules: &Path) -> Vec<PathBuf> {
+    let mut configs = Vec::new();
+    let mut pending = vec![(modules.to_owned(), 0)];
+    while let Some((folder, depth)) = pending.pop() {
+        let is_folder = std::fs::symlink_metadata(&folder).is_ok_and(|metadata| metadata.is_dir());
+        if !is_folder || depth > MAX_MODULE_DEPTH {
+            continue;
+        }
+        if folder.join("HEAD").exists() {
+            configs.extend(
+                ["config", "config.worktree"].map(|name| folder.join(name)).into_iter().filter(|it| it.exists()),
+            );
+            pending.push((folder.join("modules"), depth + 1));
+        } else {
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            pending.extend(entries.map(|entry| (entry.path(), depth + 1)));
+        }
+    }
+    configs
 }
 
 /// The folder of hooks that a git configuration names, when it lies outside of the repository.
@@ -482,6 +538,37 @@ mod tests {
         let cleaned = without_credentials(text, Some(Path::new("/srv/me")));
         assert_eq!(cleaned, expected);
         assert_eq!(hook_folder(&cleaned), Some("/srv/me/hooks".into()));
+    }
+
+    #[test]
+    fn the_configuration_of_every_submodule_is_found() {
+        let temp = tempfile::tempdir().unwrap();
+        let modules = temp.path().join("modules");
+        for name in ["lib", "vendor/deep", "lib/modules/inner"] {
+            std::fs::create_dir_all(modules.join(name)).unwrap();
+            std::fs::write(modules.join(name).join("HEAD"), "").unwrap();
+            std::fs::write(modules.join(name).join("config"), "").unwrap();
+        }
+        let mut found = module_configs(&modules);
+        found.sort();
+        assert_eq!(found, ["lib/config", "lib/modules/inner/config", "vendor/deep/config"].map(|it| modules.join(it)));
+        assert_eq!(module_configs(&temp.path().join("none")), [PathBuf::new(); 0]);
+    }
+
+    #[test]
+    fn configuration_of_build_tools_does_not_outlive_a_run() {
+        let (area, temp) = (ScratchFolder::new().unwrap(), tempfile::tempdir().unwrap());
+        let agent = Agent::command("play", vec!["sh".to_owned()]);
+        let confinement =
+            Confinement { state: Some(temp.path()), ..confinement(&agent, Role::Implementer, &area, temp.path()) };
+        confinement.apply().unwrap();
+        for name in [".cargo", ".gradle", ".m2", ".npm", "go"] {
+            std::fs::write(area.home().join(name).join("config"), "").unwrap();
+        }
+        std::fs::write(area.home().join(".cargo/registry/a.crate"), "").unwrap();
+        let kept: Vec<bool> =
+            ["cargo", "gradle", "m2", "npm", "go"].map(|name| temp.path().join(name).join("config").exists()).to_vec();
+        assert_eq!((kept, temp.path().join("cargo/registry/a.crate").exists()), (vec![false; 5], true));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Free file descriptors, and failures for lack of them.
+//! File descriptors: those that this program inherited, free ones, and failures for lack of them.
 //!
 //! Such a failure is transient and is retried when descriptors are free.
 
@@ -8,6 +8,13 @@ use crate::failure::Failure;
 
 /// File descriptors that one job, such as a review or a commit, may need at once.
 pub(crate) const FOR_WORK: u64 = 24;
+
+/// Keeps what this program inherited, apart from its standard streams, from the programs that it starts. A folder that a
+/// shell or a service manager left open would lead an agent out of its sandbox.
+#[cfg(unix)]
+pub fn keep_inherited() {
+    close_fds::set_fds_cloexec(3, &[]);
+}
 
 /// How many more files can be opened; `None` when that is not known.
 #[cfg(target_os = "linux")]

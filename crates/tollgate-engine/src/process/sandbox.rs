@@ -200,12 +200,13 @@ impl Layers {
         if !self.bubblewrap {
             missing.push(match (self.landlock, self.namespace) {
                 (true, true) => {
-                    "without bubblewrap, only files and TCP connections are limited, sockets in the file system can be \
-                     used, and agents cannot commit"
+                    "without bubblewrap, only files and TCP connections are limited, UDP and sockets in the file \
+                     system can be used, all of `/etc` that the server can read is readable, and agents cannot commit"
                 }
                 (true, false) => {
-                    "without bubblewrap and a PID namespace, only files, signals and TCP connections are limited, a \
-                     process can kill its guard, and agents cannot commit"
+                    "without bubblewrap and a PID namespace, only files, signals and TCP connections are limited, UDP \
+                     and sockets in the file system can be used, all of `/etc` and `/proc` that the server can read is \
+                     readable, a process can kill its guard, and agents cannot commit"
                 }
                 (false, _) => "without bubblewrap and landlock, the files and the network of the operator are open",
             });
@@ -291,11 +292,29 @@ impl Policy {
 #[cfg(target_os = "linux")]
 pub(crate) fn restrict_thread(restrictions: &Restrictions) -> std::io::Result<()> {
     if let Some(rules) = &restrictions.landlock {
+        drop_capabilities()?;
         landlock::restrict(rules)?;
     }
     if let Some(rules) = restrictions.seccomp {
         filter::apply(rules)?;
     }
+    Ok(())
+}
+
+/// Gives up the capabilities of root, also for programs that are started; others have none. Bubblewrap does it itself.
+#[cfg(target_os = "linux")]
+fn drop_capabilities() -> std::io::Result<()> {
+    use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+    if capabilities(None)?.permitted.is_empty() {
+        return Ok(());
+    }
+    for capability in CapabilitySet::all().iter() {
+        // An older kernel does not know all of them.
+        let _ = rustix::thread::remove_capability_from_bounding_set(capability);
+    }
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
     Ok(())
 }
 

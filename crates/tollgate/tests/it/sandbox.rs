@@ -39,10 +39,11 @@ fn no_attempt_breaks_out_of_all_layers() {
 }
 
 #[test]
-fn bubblewrap_alone_holds_everything_but_nested_namespaces() {
+fn bubblewrap_alone_holds_everything_but_nested_namespaces_and_unusual_sockets() {
     let layers = Layers { seccomp: false, ..all_layers() };
     let broken = broken(layers);
-    assert!(broken.iter().all(|name| name == "make a user namespace"), "{broken:?}");
+    let known = ["make a user namespace", "open a socket that is not watched"];
+    assert!(broken.iter().all(|name| known.contains(&name.as_str())), "{broken:?}");
 }
 
 #[test]
@@ -111,6 +112,13 @@ append to the main checkout's git configuration|echo '# x' >> DESK/project/.git/
 plant: plant a hook|mkdir -p DESK/project/.git/hooks && echo > DESK/project/.git/hooks/post-commit
 move the main branch|git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git update-ref refs/heads/main HEAD
 read credentials of the repository|git config --get-all http.extraheader || grep -q t0ken DESK/project/.git/config
+read credentials of a submodule|grep -q t0ken DESK/project/.git/modules/lib/config
+fail to read a submodule|! grep -q worktree DESK/project/.git/modules/lib/config
+change a setting of the kernel|: >> /proc/sys/kernel/core_pattern
+press a key of the kernel|: >> /proc/sysrq-trigger
+make a device|touch /dev/planted
+have more shared memory than there is|test $(df --output=size -k /dev/shm | tail -1) -gt 1048576
+plant: configure the builds of others|mkdir -p ~/.cargo && echo > ~/.cargo/config.toml
 approve by the command line|env -u TOLLGATE_AGENT XDG_CONFIG_HOME=DESK/config XDG_DATA_HOME=DESK/data HOME=DESK/home TOLLGATE feature approve ID --reason because
 list projects by the command line|XDG_CONFIG_HOME=DESK/config XDG_DATA_HOME=DESK/data TOLLGATE project list | grep -q DESK
 connect to the API|bash -c ': < /dev/tcp/127.0.0.1/PORT'
@@ -144,6 +152,10 @@ fn no_agent_breaks_out_of_the_server() {
         std::fs::write(desk.path(name), text).unwrap();
     }
     desk.git(&["config", "http.extraheader", "AUTHORIZATION: basic t0ken"]);
+    std::fs::create_dir_all(desk.path("project/.git/modules/lib")).unwrap();
+    std::fs::write(desk.path("project/.git/modules/lib/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let config = "[core]\n\tworktree = ../../../lib\n[remote \"origin\"]\n\turl = https://me:t0ken@example.com/a\n";
+    std::fs::write(desk.path("project/.git/modules/lib/config"), config).unwrap();
     let server = Server::start(&desk);
     let path = desk.path("project").display().to_string();
     server.json(&desk, "POST", "/api/projects", &json!({ "path": path }).to_string(), 201);
@@ -174,6 +186,7 @@ fn no_agent_breaks_out_of_the_server() {
     for planted in ["home/planted", "other/planted", "project/planted", "project/.git/hooks/post-commit"] {
         assert!(!desk.path(planted).exists(), "{planted}");
     }
+    assert!(!desk.path("data/tollgate/agents/1/cargo/config.toml").exists());
     assert_eq!(marked("left-behind-by-the-agent"), Vec::<String>::new());
     // The record of the run names what was refused.
     let output = desk.features(&FeatureId::parse(&id).unwrap()).join("agent-output.md");
@@ -203,6 +216,24 @@ fn write_attempts(desk: &Desk, server: &Server, id: &str) {
     script += &format!("echo end >> attempts.txt\necho '{GOOD}' > b.js\necho done\n");
     std::fs::write(desk.path("agent.sh"), script).unwrap();
     std::fs::set_permissions(desk.path("agent.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_folder_that_the_server_inherited_does_not_reach_an_agent() {
+    all_layers();
+    let script = format!("ls /proc/$$/fd > fds.txt; echo '{GOOD}' > b.js; echo done");
+    let desk = Desk::configured(&script, "sandbox = 'require'");
+    let own = command(&desk, &[]);
+    let mut serve = std::process::Command::new("sh");
+    serve.args(["-c", "exec 9< / && exec \"$0\" serve --listen 127.0.0.1:0"]).arg(program());
+    serve.env_clear().envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    serve.current_dir(desk.path("project")).stdin(std::process::Stdio::null());
+    serve.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let server = Server::of(serve);
+    let id = start_feature(&desk, &server);
+    let shown = wait_for_the_gate(&desk, &id);
+    let seen = std::fs::read_to_string(desk.path(&format!("project/.worktrees/{id}/fds.txt"))).unwrap_or_default();
+    assert!(seen.lines().any(|line| line == "1") && !seen.lines().any(|line| line == "9"), "{seen}\n{shown}");
 }
 
 #[test]

@@ -102,6 +102,12 @@ fn attempts(targets: &Targets) -> Vec<Attempt> {
     add("gain rights by a setuid program".to_owned(), may_gain_rights());
     add("make a user namespace".to_owned(), succeeds(&["unshare", "--user", "true"]));
     add("mount a file system".to_owned(), can_mount());
+    add("keep a capability".to_owned(), has_capability());
+    // It is only opened; nothing is written.
+    let settings = ["/proc/sys/kernel/core_pattern", "/proc/sys/vm/drop_caches", "/proc/sysrq-trigger"];
+    let is_open = |path: &str| OpenOptions::new().write(true).open(path).is_ok();
+    add("change a setting of the kernel".to_owned(), settings.into_iter().any(is_open));
+    add("open a socket that is not watched".to_owned(), opens_other_sockets());
     attempts
 }
 
@@ -177,6 +183,29 @@ fn connects_abstractly(_name: &str) -> bool {
 fn may_gain_rights() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     !status.lines().any(|line| line.strip_prefix("NoNewPrivs:").is_some_and(|value| value.trim() == "1"))
+}
+
+/// True when this process has a right of root's.
+fn has_capability() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    held.is_none_or(|held| held.trim().bytes().any(|digit| digit != b'0'))
+}
+
+/// True when a socket opens that goes around the network of the sandbox: to the host of a virtual machine, to all packets,
+/// or by a TCP of several paths.
+#[cfg(target_os = "linux")]
+fn opens_other_sockets() -> bool {
+    use rustix::net::{AddressFamily, SocketType, ipproto, socket};
+
+    socket(AddressFamily::VSOCK, SocketType::STREAM, None).is_ok()
+        || socket(AddressFamily::PACKET, SocketType::RAW, None).is_ok()
+        || socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::MPTCP)).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn opens_other_sockets() -> bool {
+    false
 }
 
 /// True when a file system can be mounted on a new folder, from which it is removed again.

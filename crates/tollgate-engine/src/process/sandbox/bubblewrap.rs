@@ -16,6 +16,12 @@ use crate::process::Group;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The size of the temporary folder outside of the scratch folder, in bytes.
 const TMP_BYTES: &str = "2147483648";
+/// The size of the shared memory, in bytes.
+const SHARED_BYTES: &str = "1073741824";
+/// Parts of `/proc` with settings of the whole machine, which root may write without any capability.
+const SETTINGS: &[&str] = &["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi"];
+/// The memory of the machine.
+const MEMORY: &str = "/proc/kcore";
 
 /// The program, when it is there and the system lets it make namespaces; tried once per process.
 pub(crate) fn find() -> Option<&'static Path> {
@@ -24,10 +30,16 @@ pub(crate) fn find() -> Option<&'static Path> {
 }
 
 fn look() -> Option<PathBuf> {
-    let program = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"].map(Path::new);
-    let program = program.into_iter().find(|path| path.is_file())?;
+    let program = places(std::env::var_os("PATH").as_deref()).into_iter().find(|path| path.is_file())?;
     let policy = Policy { network: Network::Closed { proxy: None, loopback: Vec::new() }, ..Policy::default() };
-    works(program, &policy).then(|| program.to_owned())
+    works(&program, &policy).then_some(program)
+}
+
+/// Where the program may be: first the places of the system, then the folders of the `PATH`.
+fn places(path: Option<&OsStr>) -> Vec<PathBuf> {
+    let usual = ["/usr/bin", "/bin", "/usr/local/bin"].map(PathBuf::from);
+    let named = path.into_iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute());
+    usual.into_iter().chain(named).map(|folder| folder.join("bwrap")).collect()
 }
 
 /// True when a shell that is started this way is the first process, and the home is not there.
@@ -75,7 +87,19 @@ pub(crate) fn arguments(policy: &Policy, guard: &Path) -> Vec<OsString> {
             Err(_) => push(&["--ro-bind-try", folder, folder].map(OsStr::new)),
         }
     }
-    push(&["--proc", "/proc", "--dev", "/dev", "--size", TMP_BYTES, "--tmpfs", "/tmp"].map(OsStr::new));
+    push(&["--proc", "/proc"].map(OsStr::new));
+    // A program that makes a sandbox of its own mounts `/proc`, which the system allows only where nothing covers it. Other
+    // users than root can write none of the settings.
+    if rustix::process::geteuid().is_root() {
+        for setting in SETTINGS {
+            push(&["--ro-bind-try", setting, setting].map(OsStr::new));
+        }
+        if Path::new(MEMORY).exists() {
+            push(&["--ro-bind", "/dev/null", MEMORY].map(OsStr::new));
+        }
+    }
+    push(&["--dev", "/dev", "--size", SHARED_BYTES, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"].map(OsStr::new));
+    push(&["--size", TMP_BYTES, "--tmpfs", "/tmp"].map(OsStr::new));
     push(&["--dir", "/run", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"].map(OsStr::new));
     let size = MAX_KEY_BYTES.to_string();
     push(&["--perms", "0700", "--size", &size, "--tmpfs", KEY_FOLDER].map(OsStr::new));
@@ -125,6 +149,13 @@ fn mounts<'a>(policy: &'a Policy, guard: &'a Path) -> Vec<(&'a Path, Mount<'a>)>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_program_is_also_found_by_the_path() {
+        let places = places(Some(OsStr::new("/opt/tools/bin:relative")));
+        assert_eq!(places.first().unwrap(), Path::new("/usr/bin/bwrap"));
+        assert_eq!(places[3..], [PathBuf::from("/opt/tools/bin/bwrap")]);
+    }
 
     #[test]
     fn a_folder_is_mounted_before_what_is_in_it() {

@@ -3,7 +3,6 @@
 //! It is a list of what is denied, because the list of what compilers, interpreters and browsers need grows with every
 //! version of them. `clone3` hides its flags from a filter, so it is said not to exist; programs fall back to `clone`.
 
-use std::fmt::Write as _;
 use std::io;
 
 use seccompiler::{BpfProgram, TargetArch, apply_filter, compile_from_json};
@@ -14,6 +13,17 @@ use super::FilterRules;
 const NOT_PERMITTED: u32 = 1;
 /// The number of ENOSYS.
 const NO_SUCH_CALL: u32 = 38;
+/// The number of EAFNOSUPPORT.
+const NO_SUCH_FAMILY: u32 = 97;
+/// The families of sockets that are allowed: Unix, IPv4, IPv6 and, for the list of interfaces, netlink.
+const FAMILIES: [u64; 4] = [1, 2, 10, NETLINK];
+const NETLINK: u64 = 16;
+/// Types of IP sockets beside streams and datagrams: raw, RDM, sequenced, DCCP and packet.
+const OTHER_TYPES: [u64; 5] = [3, 4, 5, 6, 10];
+/// The protocols of IP sockets that are allowed: the usual one of the type, TCP and UDP. Landlock sees no other ones.
+const PROTOCOLS: [u64; 3] = [0, 6, 17];
+/// The flag that sends with the connection, which landlock does not see.
+const FAST_OPEN: u64 = 0x2000_0000;
 /// The flag of `clone` and `unshare` for a user namespace.
 const NEW_USER: u64 = 0x1000_0000;
 
@@ -86,23 +96,52 @@ pub(super) fn apply_to_scanner() -> io::Result<()> {
 }
 
 fn apply_programs(denied: &[&str], denies_users: bool) -> io::Result<()> {
-    let mut programs = vec![program(denied, denies_users, NOT_PERMITTED)?];
+    let mut rules: Vec<String> = denied.iter().map(|call| format!("{{\"syscall\":\"{call}\"}}")).collect();
+    rules.extend([("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)].map(|(call, at)| rule(call, &[has(at, FAST_OPEN)])));
     if denies_users {
-        programs.push(program(&["clone3"], false, NO_SUCH_CALL)?);
+        rules.extend(["clone", "unshare"].map(|call| rule(call, &[has(0, NEW_USER)])));
+    }
+    let mut programs = vec![program(&rules, NOT_PERMITTED)?, program(&foreign_sockets(), NO_SUCH_FAMILY)?];
+    if denies_users {
+        programs.push(program(&["{\"syscall\":\"clone3\"}".to_owned()], NO_SUCH_CALL)?);
     }
     programs.iter().try_for_each(|program| apply_filter(program).map_err(io::Error::other))
 }
 
-fn program(denied: &[&str], denies_users: bool, number: u32) -> io::Result<BpfProgram> {
-    let mut rules = denied.iter().fold(String::new(), |mut rules, call| {
-        let _ = write!(rules, "{{\"syscall\":\"{call}\"}},");
-        rules
-    });
-    for call in ["clone", "unshare"].iter().filter(|_| denies_users) {
-        let flags = format!("\"index\":0,\"type\":\"qword\",\"op\":{{\"masked_eq\":{NEW_USER}}},\"val\":{NEW_USER}");
-        let _ = write!(rules, "{{\"syscall\":\"{call}\",\"args\":[{{{flags}}}]}},");
+/// Sockets that reach around the other layers, as to the host of a virtual machine, or read what others send.
+fn foreign_sockets() -> Vec<String> {
+    let mut rules = vec![rule("socket", &FAMILIES.map(|family| compared(0, "ne", family)))];
+    for family in [2, 10] {
+        let is_family = || compared(0, "eq", family);
+        rules.extend(OTHER_TYPES.map(|kind| rule("socket", &[is_family(), masked(1, 0xf, kind)])));
+        let protocols = PROTOCOLS.map(|protocol| compared(2, "ne", protocol));
+        rules.push(rule("socket", &[&[is_family()], &protocols[..]].concat()));
     }
-    let rules = rules.trim_end_matches(',');
+    rules.push(rule("socket", &[compared(0, "eq", NETLINK), compared(2, "ne", 0)]));
+    rules
+}
+
+/// A rule for a call whose arguments meet all conditions.
+fn rule(call: &str, conditions: &[String]) -> String {
+    format!("{{\"syscall\":\"{call}\",\"args\":[{}]}}", conditions.join(","))
+}
+
+/// The condition that an argument has a flag.
+fn has(index: u8, flag: u64) -> String {
+    masked(index, flag, flag)
+}
+
+fn masked(index: u8, mask: u64, value: u64) -> String {
+    format!("{{\"index\":{index},\"type\":\"qword\",\"op\":{{\"masked_eq\":{mask}}},\"val\":{value}}}")
+}
+
+/// The condition on an argument that the kernel takes as 32 bits.
+fn compared(index: u8, word: &str, value: u64) -> String {
+    format!("{{\"index\":{index},\"type\":\"dword\",\"op\":\"{word}\",\"val\":{value}}}")
+}
+
+fn program(rules: &[String], number: u32) -> io::Result<BpfProgram> {
+    let rules = rules.join(",");
     let text = format!(
         "{{\"agent\":{{\"mismatch_action\":\"allow\",\"match_action\":{{\"errno\":{number}}},\"filter\":[{rules}]}}}}"
     );
@@ -135,6 +174,39 @@ mod tests {
             .status()
             .is_ok_and(|status| status.success());
         assert!(code(FilterRules { nests: true, ..rules }, script) == Some(0) || !is_possible);
+    }
+
+    #[test]
+    fn a_filtered_program_opens_only_sockets_that_the_other_layers_see() {
+        use rustix::net::{AddressFamily as Family, Protocol, SocketType as Type, ipproto, socket};
+
+        let seen = std::thread::spawn(|| {
+            apply(FilterRules { nests: false, traces: true }).unwrap();
+            let opens = |family: Family, kind: Type, protocol: Option<Protocol>| socket(family, kind, protocol).is_ok();
+            let usual = [
+                opens(Family::UNIX, Type::SEQPACKET, None),
+                opens(Family::INET, Type::STREAM, None),
+                opens(Family::INET, Type::STREAM, Some(ipproto::TCP)),
+                opens(Family::INET, Type::DGRAM, Some(ipproto::UDP)),
+                opens(Family::NETLINK, Type::RAW, None),
+            ];
+            let refused = |family: Family, kind: Type, protocol: Option<Protocol>| {
+                matches!(socket(family, kind, protocol), Err(rustix::io::Errno::AFNOSUPPORT))
+            };
+            let other = [
+                refused(Family::INET, Type::STREAM, Some(ipproto::MPTCP)),
+                refused(Family::INET6, Type::STREAM, Some(ipproto::MPTCP)),
+                refused(Family::INET, Type::RAW, Some(ipproto::ICMP)),
+                refused(Family::INET, Type::DGRAM, Some(ipproto::ICMP)),
+                refused(Family::PACKET, Type::RAW, None),
+                refused(Family::VSOCK, Type::STREAM, None),
+            ];
+            let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+            let flags = rustix::net::SendFlags::from_bits_retain(0x2000_0000);
+            (usual, other, rustix::net::send(&one, b"x", flags))
+        });
+        let expected = ([true; 5], [true; 6], Err(rustix::io::Errno::PERM));
+        assert_eq!(seen.join().unwrap(), expected);
     }
 
     #[test]
