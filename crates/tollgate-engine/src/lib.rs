@@ -26,7 +26,6 @@ pub mod agent;
 pub mod board;
 pub mod call;
 pub mod config;
-mod dir_handle;
 pub mod dismissals;
 pub mod failure;
 pub mod forge;

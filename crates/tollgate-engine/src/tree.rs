@@ -7,6 +7,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
+pub(crate) mod dir_handle;
+
 /// An entry of a working tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {

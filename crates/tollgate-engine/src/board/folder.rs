@@ -28,8 +28,8 @@ mod lock;
 mod settings;
 pub mod watch;
 
-pub use crate::dir_handle::Stamp;
-use crate::dir_handle::{DirHandle, Found, Kind};
+pub use crate::tree::dir_handle::Stamp;
+use crate::tree::dir_handle::{DirHandle, EntryKind, Found};
 pub use attachment::Attachment;
 use edit::{EditError, ReplaceMode};
 pub use lock::Lock;
@@ -146,17 +146,17 @@ impl Folder {
     pub(crate) fn read_named(&self, name: &str) -> Result<Option<FeatureFile>, Broken> {
         let broken = |why: String| Broken { name: name.to_owned(), why };
         let features = self.features().map_err(|failure| broken(failure.message))?;
-        look(&features, name, Kind::Folder)
+        look(&features, name, EntryKind::Folder)
     }
 
     /// The stamps of all feature files.
     pub(crate) fn stamps(&self) -> Result<Vec<(String, Option<Stamp>)>, Failure> {
         let features = self.features()?;
         let (names, _) = list(&features)?;
-        let stamp = |(name, kind): (String, Kind)| {
+        let stamp = |(name, kind): (String, EntryKind)| {
             // A symbolic link is stamped itself and not followed.
             let stamp = match kind {
-                Kind::Link => features.stamp(None, &name),
+                EntryKind::Link => features.stamp(None, &name),
                 _ => features.stamp(Some(&name), FEATURE),
             };
             (name, stamp)
@@ -250,7 +250,7 @@ impl Folder {
         let swept =
             |handle: &DirHandle, name: &str| cleanup::clean_up(handle, name, &|temp| trash(handle, temp)).unwrap_or(0);
         let mut n_swept = swept(&root, settings::SETTINGS);
-        for (name, _) in list(&features)?.0.into_iter().filter(|(_, kind)| *kind == Kind::Folder) {
+        for (name, _) in list(&features)?.0.into_iter().filter(|(_, kind)| *kind == EntryKind::Folder) {
             if let Ok(Found::Is(handle)) = features.folder(&name) {
                 n_swept += swept(&handle, FEATURE);
             }
@@ -292,18 +292,18 @@ fn make_folder(handle: &DirHandle, name: &str) -> Result<(), Failure> {
 }
 
 /// The sorted feature folders, and whether there are too many.
-fn list(features: &DirHandle) -> Result<(Vec<(String, Kind)>, bool), Failure> {
+fn list(features: &DirHandle) -> Result<(Vec<(String, EntryKind)>, bool), Failure> {
     let listed = features.list(MAX_FEATURES).map_err(|error| failure::unreadable(features.path(), &error));
     let (mut names, is_cut) = listed?;
     // Hidden entries and plain files are not features.
-    names.retain(|(name, kind)| !name.starts_with('.') && matches!(kind, Kind::Folder | Kind::Link));
+    names.retain(|(name, kind)| !name.starts_with('.') && matches!(kind, EntryKind::Folder | EntryKind::Link));
     names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
     Ok((names, is_cut))
 }
 
-fn look(features: &DirHandle, name: &str, kind: Kind) -> Result<Option<FeatureFile>, Broken> {
+fn look(features: &DirHandle, name: &str, kind: EntryKind) -> Result<Option<FeatureFile>, Broken> {
     let broken = |why: String| Broken { name: name.to_owned(), why };
-    if kind == Kind::Link {
+    if kind == EntryKind::Link {
         return Err(broken(EditError::Link.to_string()));
     }
     let id = FeatureId::parse(name).map_err(|error| broken(format!("its name cannot be used: {error}")))?;

@@ -7,8 +7,8 @@ use tollgate_core::board::FeatureId;
 
 use super::edit::{self, EditError};
 use super::{Folder, failure};
-use crate::dir_handle::Found;
 use crate::failure::Failure;
+use crate::tree::dir_handle::Found;
 
 /// A file beside `feature.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

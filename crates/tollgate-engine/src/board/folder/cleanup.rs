@@ -8,7 +8,7 @@ use std::io;
 use tollgate_core::board::Document;
 
 use super::edit::{self, PREFIX};
-use crate::dir_handle::{DirHandle, Kind};
+use crate::tree::dir_handle::{DirHandle, EntryKind};
 
 /// The maximum number of names in a folder.
 const MAX_NAMES: usize = 10_000;
@@ -49,7 +49,7 @@ pub(super) fn clean_up(handle: &DirHandle, name: &str, keep: &dyn Fn(&str) -> io
 
 fn left(handle: &DirHandle) -> io::Result<Vec<String>> {
     let (names, _) = handle.list(MAX_NAMES)?;
-    let is_left = |(name, kind): &(String, Kind)| *kind == Kind::File && name.starts_with(PREFIX);
+    let is_left = |(name, kind): &(String, EntryKind)| *kind == EntryKind::File && name.starts_with(PREFIX);
     Ok(names.into_iter().filter(is_left).map(|(name, _)| name).collect())
 }
 

@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 use tollgate_core::board::document::MAX_BYTES;
 use tollgate_core::board::{Document, DocumentError};
 
-use crate::dir_handle::{self, Content, DirHandle, Found, Stamp};
+use crate::tree::dir_handle::{self, Content, DirHandle, Found, Stamp};
 
 /// The prefix of temporary files.
 pub(super) const PREFIX: &str = ".tollgate-";

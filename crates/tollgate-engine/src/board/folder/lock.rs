@@ -4,9 +4,9 @@ use std::io::{Read as _, Write as _};
 
 use super::edit::EditError;
 use super::{Folder, failure};
-use crate::dir_handle::Found;
 use crate::failure::Failure;
 use crate::lock;
+use crate::tree::dir_handle::Found;
 
 const LOCK: &str = "tollgate.lock";
 

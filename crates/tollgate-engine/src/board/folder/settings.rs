@@ -7,8 +7,8 @@ use tollgate_core::board::{Document, DocumentError};
 
 use super::edit::{self, EditError, ReplaceMode};
 use super::{Folder, failure};
-use crate::dir_handle::DirHandle;
 use crate::failure::Failure;
+use crate::tree::dir_handle::DirHandle;
 
 pub(super) const SETTINGS: &str = "settings.json";
 const PIPELINE: &str = "pipeline.json";

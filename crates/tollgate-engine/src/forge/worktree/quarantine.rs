@@ -8,7 +8,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use crate::dir_handle::{DirHandle, Found};
+use crate::tree::dir_handle::{DirHandle, Found};
 
 /// The limits of what an agent leaves.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-use super::{Found, Kind, Stamp};
+use super::{EntryKind, Found, Stamp};
 
 /// A directory.
 #[derive(Debug)]
@@ -37,8 +37,8 @@ impl DirHandle {
     /// Opens a subdirectory.
     pub(crate) fn folder(&self, name: &str) -> io::Result<Found<Self>> {
         Ok(match self.kind(name)? {
-            Some(Kind::Folder) => Found::Is(Self { path: self.path.join(name) }),
-            Some(Kind::Link) => Found::Link,
+            Some(EntryKind::Folder) => Found::Is(Self { path: self.path.join(name) }),
+            Some(EntryKind::Link) => Found::Link,
             Some(_) => Found::Other,
             None => Found::Missing,
         })
@@ -74,9 +74,9 @@ impl DirHandle {
 
     fn open_file(&self, name: &str, options: &OpenOptions) -> io::Result<Found<File>> {
         match self.kind(name)? {
-            Some(Kind::Link) => return Ok(Found::Link),
-            Some(Kind::Folder | Kind::Other) => return Ok(Found::Other),
-            Some(Kind::File) | None => {}
+            Some(EntryKind::Link) => return Ok(Found::Link),
+            Some(EntryKind::Folder | EntryKind::Other) => return Ok(Found::Other),
+            Some(EntryKind::File) | None => {}
         }
         match options.open(self.path.join(name)) {
             Ok(file) => Ok(Found::Is(file)),
@@ -92,7 +92,7 @@ impl DirHandle {
     }
 
     /// The entries with UTF-8 names, and whether there are more than `max`.
-    pub(crate) fn list(&self, max: usize) -> io::Result<(Vec<(String, Kind)>, bool)> {
+    pub(crate) fn list(&self, max: usize) -> io::Result<(Vec<(String, EntryKind)>, bool)> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&self.path)? {
             if names.len() == max {
@@ -104,7 +104,7 @@ impl DirHandle {
         Ok((names, false))
     }
 
-    fn kind(&self, name: &str) -> io::Result<Option<Kind>> {
+    fn kind(&self, name: &str) -> io::Result<Option<EntryKind>> {
         match std::fs::symlink_metadata(self.path.join(name)) {
             Ok(metadata) => Ok(Some(kind(metadata.file_type()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -157,14 +157,14 @@ pub(crate) fn like(file: &File, old: &Metadata) -> io::Result<()> {
     file.set_permissions(old.permissions())
 }
 
-fn kind(file_type: std::fs::FileType) -> Kind {
+fn kind(file_type: std::fs::FileType) -> EntryKind {
     if file_type.is_symlink() {
-        Kind::Link
+        EntryKind::Link
     } else if file_type.is_dir() {
-        Kind::Folder
+        EntryKind::Folder
     } else if file_type.is_file() {
-        Kind::File
+        EntryKind::File
     } else {
-        Kind::Other
+        EntryKind::Other
     }
 }

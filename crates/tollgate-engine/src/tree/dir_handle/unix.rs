@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{Found, Kind, NANOS, PAUSE, Stamp};
+use super::{EntryKind, Found, NANOS, PAUSE, Stamp};
 use crate::lock::Lock;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -53,7 +53,7 @@ impl DirHandle {
             Ok(handle) => Ok(Found::Is(Self { handle, path: self.path.join(name) })),
             Err(Errno::NOENT) => Ok(Found::Missing),
             Err(Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => Ok(match self.kind(name)? {
-                Some(Kind::Link) => Found::Link,
+                Some(EntryKind::Link) => Found::Link,
                 Some(_) => Found::Other,
                 None => Found::Missing,
             }),
@@ -114,7 +114,7 @@ impl DirHandle {
     }
 
     /// The entries with UTF-8 names, and whether there are more than `max`.
-    pub(crate) fn list(&self, max: usize) -> io::Result<(Vec<(String, Kind)>, bool)> {
+    pub(crate) fn list(&self, max: usize) -> io::Result<(Vec<(String, EntryKind)>, bool)> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.handle)? {
             let entry = entry?;
@@ -126,7 +126,7 @@ impl DirHandle {
                 return Ok((names, true));
             }
             let kind = match entry.file_type() {
-                FileType::Unknown => self.kind(&name)?.unwrap_or(Kind::Other),
+                FileType::Unknown => self.kind(&name)?.unwrap_or(EntryKind::Other),
                 known => kind(known),
             };
             names.push((name, kind));
@@ -134,7 +134,7 @@ impl DirHandle {
         Ok((names, false))
     }
 
-    fn kind(&self, name: &str) -> io::Result<Option<Kind>> {
+    fn kind(&self, name: &str) -> io::Result<Option<EntryKind>> {
         match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(kind(FileType::from_raw_mode(stat.st_mode)))),
             Err(Errno::NOENT) => Ok(None),
@@ -240,12 +240,12 @@ fn is_unknown(error: &io::Error) -> bool {
     matches!(error, Some(Errno::NOLCK | Errno::BADF | Errno::NOTSUP | Errno::INVAL))
 }
 
-fn kind(file_type: FileType) -> Kind {
+fn kind(file_type: FileType) -> EntryKind {
     match file_type {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Folder,
-        FileType::Symlink => Kind::Link,
-        _ => Kind::Other,
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Folder,
+        FileType::Symlink => EntryKind::Link,
+        _ => EntryKind::Other,
     }
 }
 
