@@ -552,7 +552,7 @@ mod tests {
         let mut found = module_configs(&modules);
         found.sort();
         assert_eq!(found, ["lib/config", "lib/modules/inner/config", "vendor/deep/config"].map(|it| modules.join(it)));
-        assert_eq!(module_configs(&temp.path().join("none")), [PathBuf::new(); 0]);
+        assert_eq!(module_configs(&temp.path().join("none")), Vec::<PathBuf>::new());
     }
 
     #[test]
