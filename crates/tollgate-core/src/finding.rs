@@ -449,6 +449,25 @@ pub fn is_about_whole_change(finding: &Finding) -> bool {
     finding.location.file == unknown_file() && finding.extra.get(VERIFICATION).is_some_and(names_no_file)
 }
 
+/// A claim about the change as a whole.
+#[must_use]
+pub fn about_whole_change(severity: Severity, words: &str) -> Finding {
+    let (summary, rest) = Summary::shorten(words);
+    Finding {
+        id: FindingId::at(0),
+        severity,
+        category: Category::Logic,
+        location: Location { file: unknown_file(), lines: LineRange::line(1), side: Side::Right },
+        summary,
+        reason: rest,
+        evidence: NOTHING_QUOTED.to_owned(),
+        suggestion: None,
+        fix: None,
+        origin: Origin::default(),
+        extra: Map::new(),
+    }
+}
+
 /// The placeholder path of a claim without a file.
 pub(crate) fn unknown_file() -> FilePath {
     FilePath::of_repo_path(&RepoPath::from_bytes(b"unknown"))

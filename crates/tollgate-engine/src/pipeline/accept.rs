@@ -10,6 +10,7 @@ use tollgate_core::delta::convergence::LateFindings;
 use tollgate_core::finding::{Finding, FindingId, Summary};
 use tollgate_core::finding_key;
 use tollgate_core::merge;
+use tollgate_core::path::FilePath;
 use tollgate_core::policy::{Decision, Policy};
 use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_core::suppress::{self, Dismissal, Suppressed};
@@ -20,7 +21,7 @@ use tollgate_rules::text::mask::KnownSecrets;
 use super::models::{self, ModelResults};
 use super::observe::Observed;
 use super::plan::Planned;
-use super::prior::{Inspected, MappedPrior};
+use super::prior::{CARRIED, Inspected, MappedPrior};
 use super::{ReviewRequest, SinceLast, scopes};
 use crate::config::Settings;
 use crate::redaction::publishable;
@@ -43,7 +44,7 @@ pub(super) fn accept(request: &mut ReviewRequest<'_>, planned: &Planned, observe
     let Observed { rules: answer, mut models } = observed;
     let (settings, context) = (request.settings, request.context);
     let (change, history) = (&planned.change, &planned.history);
-    let prior = history.prior.as_ref();
+    let (prior, here) = (history.prior.as_ref(), history.here.as_ref());
     let mut coverage = answer.coverage;
     models::mark_missed(&mut coverage, change, &models.missed);
     coverage.hunks.extend(history.coverage_of_unread.iter().cloned());
@@ -73,17 +74,35 @@ pub(super) fn accept(request: &mut ReviewRequest<'_>, planned: &Planned, observe
     }
     let is_model = |name: &str| {
         let is_chosen = settings.reviewers.iter().any(|chosen| chosen.name == name);
-        is_chosen || prior.is_some_and(|prior| prior.asked(name))
+        is_chosen || [prior, here].into_iter().flatten().any(|review| review.asked(name))
     };
+    let is_off = |rule: &str| {
+        let runs = catalog::find(rule).is_some() || answer.user_rules.iter().any(|name| name == rule);
+        !runs || !settings.rules.enabled(rule)
+    };
+    let is_left_out = |file: &FilePath| !settings.paths.wants(file.as_str());
+    for review in [prior, here].into_iter().flatten() {
+        let off = review.switched_off(&is_off, &is_left_out);
+        inspected.switched_off.rules.extend(off.rules);
+        inspected.switched_off.files.extend(off.files);
+    }
     if let Some(prior) = prior {
-        inspected.answered = MappedPrior::answered(&models.prior);
+        inspected.answered = prior.answered(&models.prior);
         inspected.answered.extend(prior.dismissed(&planned.dismissals));
         inspected.settled = prior.settle(request, change, &inspected, (&models.prior, &is_model));
-        if context.is_gate() {
-            withheld.extend(prior.carried_without_file(change, &models.prior, &withheld));
-        }
         let carried = prior.carried(&mut findings, &inspected);
-        findings.extend(carried.into_iter().filter(|finding| is_enabled(finding, settings)));
+        findings.extend(carried);
+    }
+    if let Some(here) = here {
+        let known = (&inspected, planned.dismissals.as_slice());
+        let carried = here.carried_here(request, change, &mut findings, known, (&models.prior, &is_model));
+        findings.extend(carried);
+    }
+    for review in [prior, here].into_iter().flatten() {
+        let claims = review.carried_claims(change, &models.prior, (&findings, &withheld), context.is_gate());
+        let doubts = review.carried_doubts(&models, &inspected, &claims);
+        withheld.extend(claims);
+        models.doubts.extend(doubts);
     }
     let filter = Filter {
         settings,
@@ -161,14 +180,9 @@ impl Filter<'_> {
 fn number(accepted: &mut Suppressed) {
     let withheld = accepted.withheld.iter_mut().map(|withheld| &mut withheld.finding);
     for (index, finding) in accepted.kept.iter_mut().chain(withheld).enumerate() {
+        finding.extra.shift_remove(CARRIED);
         finding.id = FindingId::at(index);
     }
-}
-
-/// False for a finding whose rule or path the configuration has switched off since it was found.
-fn is_enabled(finding: &Finding, settings: &Settings) -> bool {
-    let is_enabled = finding.origin.rule.as_deref().is_none_or(|rule| settings.rules.enabled(rule));
-    is_enabled && settings.paths.wants(finding.location.file.as_str())
 }
 
 /// Notes on names in the configuration that no rule has, which are most likely typing errors.

@@ -149,6 +149,8 @@ pub(super) struct PromptInputs<'a> {
     pub(super) commit_subjects: &'a [String],
     pub(super) policy: &'a Policy,
     pub(super) prior: Option<&'a MappedPrior>,
+    /// The last review of this very state, with what the prior review does not have.
+    pub(super) here: Option<&'a MappedPrior>,
     /// True when only lines that the prior review has not seen are reviewed.
     pub(super) only_fresh: bool,
 }

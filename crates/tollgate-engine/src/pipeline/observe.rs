@@ -27,6 +27,7 @@ pub(super) fn observe(request: &mut ReviewRequest<'_>, planned: &Planned) -> Res
         commit_subjects: &planned.commit_subjects,
         policy: &planned.policy,
         prior: history.prior.as_ref(),
+        here: history.here.as_ref(),
         only_fresh: history.only_fresh(),
     };
     // The cache of the rules needs the store for itself, while other threads read the rest of the request.

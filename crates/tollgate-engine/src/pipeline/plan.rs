@@ -21,6 +21,7 @@ use crate::config::Settings;
 use crate::dismissals;
 use crate::failure::Failure;
 use crate::forge::git::Commits;
+use crate::store::{Store, Subject};
 
 /// How a change is reviewed, if at all.
 pub(super) enum Plan {
@@ -48,6 +49,8 @@ pub(super) struct Planned {
 pub(super) struct History {
     pub(super) snapshot: Snapshot,
     pub(super) prior: Option<MappedPrior>,
+    /// The last review of this very state.
+    pub(super) here: Option<MappedPrior>,
     /// Why lines that the prior review has seen are left out; `None` when all of the change is reviewed.
     pub(super) unchanged_because: Option<String>,
     /// The coverage of files that were not fetched, taken from the prior review.
@@ -64,15 +67,18 @@ pub(super) fn plan(request: &ReviewRequest<'_>, fetched: Fetched) -> Result<Plan
     }
     notes.extend(intent.remarks());
     notes.extend(policy.changes_by_tags().iter().cloned());
-    let history = History::new(request, &change, prior, &mut notes);
+    let mut history = History::new(request, &change, prior, &mut notes);
     let is_prior = |sha: &str| history.prior.as_ref().is_some_and(|prior| prior.head().as_str().starts_with(sha));
     let last = commits.listed.iter().position(|commit| !commit.sha.is_empty() && is_prior(&commit.sha));
     let commit_subjects = subjects(&commits);
     let first_new_commit = last.map(|last| last + 1);
     let mut dismissals = read_dismissals(request, &change, &mut notes)?;
     dismissals.extend(follow_renames(&dismissals, &change, history.prior.as_ref()));
+    if let Some(known) = history.here.as_ref().or(history.prior.as_ref()) {
+        dismissals = dismissals.into_iter().map(|dismissal| at_its_occurrences(dismissal, known)).collect();
+    }
     if let Some(prior) = &history.prior {
-        dismissals = dismissals.into_iter().map(|dismissal| at_its_occurrences(dismissal, prior)).collect();
+        history.here = history.here.take().map(|here| here.without_those_of(prior));
     }
     Ok(Plan::Review(Box::new(Planned {
         change,
@@ -108,9 +114,12 @@ impl History {
         } else if !request.since_last {
             prior = recall_before(request, change, &snapshot, notes);
         }
+        let here = recall_here(request, change, &snapshot, notes);
+        let is_prior = |here: &PriorReview| prior.as_ref().is_some_and(|prior| prior.run() == here.run());
+        let here = here.filter(|here| !is_prior(here)).map(|here| here.mapped_here(&snapshot));
         let unchanged_because = prior.as_ref().filter(|_| request.since_last).map(PriorReview::unchanged_because);
         let prior = prior.map(|prior| prior.mapped_onto(&snapshot));
-        Self { snapshot, prior, unchanged_because, coverage_of_unread }
+        Self { snapshot, prior, here, unchanged_because, coverage_of_unread }
     }
 
     /// True when only lines that the prior review has not seen are reviewed.
@@ -131,13 +140,34 @@ pub(super) fn recall_before(
     now: &Snapshot,
     notes: &mut Vec<String>,
 ) -> Option<PriorReview> {
+    recall(request, notes, |store, subject| PriorReview::before(store, subject, change, now))
+}
+
+/// The last review of this very state.
+pub(super) fn recall_here(
+    request: &ReviewRequest<'_>,
+    change: &Change,
+    now: &Snapshot,
+    notes: &mut Vec<String>,
+) -> Option<PriorReview> {
+    recall(request, notes, |store, subject| PriorReview::here(store, subject, change, now))
+}
+
+fn recall(
+    request: &ReviewRequest<'_>,
+    notes: &mut Vec<String>,
+    find: impl FnOnce(&Store, &Subject) -> Result<Option<PriorReview>, Failure>,
+) -> Option<PriorReview> {
     let recalled = match (&request.runtime.memory, &request.subject) {
-        (Memory::Open(store), Some(subject)) => PriorReview::before(store, subject, change, now),
+        (Memory::Open(store), Some(subject)) => find(store, subject),
         (Memory::Unavailable(failure), _) => Err(failure.clone()),
         (Memory::Off, _) | (Memory::Open(_), None) => Ok(None),
     };
     recalled.unwrap_or_else(|failure| {
-        notes.push(format!("past reviews are not available: {}", failure.message));
+        let note = format!("past reviews are not available: {}", failure.message);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
         None
     })
 }

@@ -7,7 +7,7 @@ use tollgate_core::delta::snapshot::Snapshot;
 use tollgate_core::prompt::ContextFile;
 
 use super::models::{self, PromptInputs, SentPrompt};
-use super::plan::{read_intent, recall_before, resolve_policy, subjects};
+use super::plan::{read_intent, recall_before, recall_here, resolve_policy, subjects};
 use super::{Memory, ReviewRequest, fetch};
 use crate::failure::Failure;
 
@@ -35,13 +35,25 @@ pub fn preview(request: &mut ReviewRequest<'_>) -> Result<Preview, Failure> {
     let commit_subjects = subjects(&commits);
     let policy = resolve_policy(&intent, request.settings);
     let snapshot = Snapshot::of(&change.files);
-    let prior = match request.runtime.memory {
-        Memory::Off => None,
-        _ => recall_before(request, &change, &snapshot, &mut notes),
+    let (prior, here) = match request.runtime.memory {
+        Memory::Off => (None, None),
+        _ => (
+            recall_before(request, &change, &snapshot, &mut notes),
+            recall_here(request, &change, &snapshot, &mut notes),
+        ),
     };
     let prior = prior.map(|prior| prior.mapped_onto(&snapshot));
-    let inputs =
-        PromptInputs { commit_subjects: &commit_subjects, policy: &policy, prior: prior.as_ref(), only_fresh: false };
+    let here = here.map(|here| here.mapped_here(&snapshot)).map(|here| match &prior {
+        Some(prior) => here.without_those_of(prior),
+        None => here,
+    });
+    let inputs = PromptInputs {
+        commit_subjects: &commit_subjects,
+        policy: &policy,
+        prior: prior.as_ref(),
+        here: here.as_ref(),
+        only_fresh: false,
+    };
     let (results, context) = models::preview(&request.model_context(), &change, &inputs)?;
     notes.extend(results.notes);
     Ok(Preview { sent: results.sent, context, n_left_out: results.missed.len(), notes })

@@ -21,7 +21,7 @@ use tollgate_core::path::FilePath;
 use tollgate_core::report::head_state::BlockerDelta;
 use tollgate_core::report::json;
 use tollgate_core::report::summary::Since;
-use tollgate_core::review::{Review, Suppressor, Withheld, WithheldFinding};
+use tollgate_core::review::{Doubt, Review, Suppressor, Withheld, WithheldFinding};
 use tollgate_core::sha::Sha;
 use tollgate_core::suppress::{Dismissal, Occurrence};
 use tollgate_rules::catalog::{self, RuleKind};
@@ -31,10 +31,14 @@ use tollgate_rules::hit::REVIEWER;
 use crate::failure::Failure;
 use crate::store::{Run, Store, Subject};
 
+mod here;
 mod settle;
 mod stored;
+mod unsettled;
 
-pub(super) use settle::{PriorKey, Settled};
+#[cfg(test)]
+pub(super) use settle::PriorItem;
+pub(super) use settle::{CARRIED, PriorKey, Settled};
 pub(crate) use stored::MovedDelta;
 
 /// For a smaller change, comparing all files is as fast as finding out which of them are known.
@@ -67,6 +71,8 @@ pub(super) struct MappedPrior {
     unfinished: HashSet<FilePath>,
     /// Its findings that an earlier review of this very state resolved, by their indices.
     resolved_now: HashSet<usize>,
+    /// True for the last review of this very state.
+    is_here: bool,
 }
 
 /// The delta between a review and the prior one.
@@ -148,7 +154,7 @@ impl SinceLast {
 }
 
 /// The lines and files that this review inspected.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Inspected {
     /// True when only fresh lines were.
     pub(super) only_fresh: bool,
@@ -164,6 +170,15 @@ pub(super) struct Inspected {
     pub(super) answered: HashSet<usize>,
     /// The files that were not fetched, since the prior review has seen them.
     pub(super) unread: HashSet<FilePath>,
+    /// The findings of prior reviews that the settings keep every reviewer away from.
+    pub(super) switched_off: SwitchedOff,
+}
+
+/// The rules that did not run and the files that were left out because of the settings. What they would find is not known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SwitchedOff {
+    pub(super) rules: HashSet<String>,
+    pub(super) files: HashSet<FilePath>,
 }
 
 impl Inspected {
@@ -171,7 +186,8 @@ impl Inspected {
         let imported = imported.iter().filter_map(|finding| finding.origin.reviewer.clone()).collect();
         let (coverage, models, settled) = (coverage.clone(), HashMap::new(), HashMap::new());
         let (answered, unread) = (HashSet::new(), known_paths(change));
-        Self { only_fresh, coverage, imported, models, settled, answered, unread }
+        let switched_off = SwitchedOff::default();
+        Self { only_fresh, coverage, imported, models, settled, answered, unread, switched_off }
     }
 }
 
@@ -193,6 +209,22 @@ impl PriorReview {
         let findings = prior.review.findings.iter().enumerate();
         prior.resolved_now = findings.filter(|(_, it)| is_resolved_in(it, &reviews)).map(|(index, _)| index).collect();
         Ok(Some(prior))
+    }
+
+    /// Loads the last review of this very state of the change.
+    pub(super) fn here(
+        store: &Store,
+        subject: &Subject,
+        change: &Change,
+        now: &Snapshot,
+    ) -> Result<Option<Self>, Failure> {
+        let runs = store.runs_at(subject, change.head.as_str(), &now.to_bytes())?;
+        Ok(runs.into_iter().find_map(Self::of_run))
+    }
+
+    /// The number of the stored run.
+    pub(super) fn run(&self) -> i64 {
+        self.run
     }
 
     /// Loads the prior review, of any state of the change.
@@ -270,7 +302,8 @@ impl PriorReview {
         let Self { run, review, then, unfinished, resolved_now } = self;
         let map = LineMap::between(&then, now);
         let unfinished = unfinished.iter().filter_map(|file| map.path(file, Side::Right)).cloned().collect();
-        MappedPrior { run, fresh: unseen::unseen_lines(&then, now), review, map, unfinished, resolved_now }
+        let fresh = unseen::unseen_lines(&then, now);
+        MappedPrior { run, fresh, review, map, unfinished, resolved_now, is_here: false }
     }
 }
 
@@ -355,8 +388,15 @@ impl MappedPrior {
             Settled::Resolved => None,
         });
         let open = settled.still_open.into_iter().filter(|open| open.current.is_none());
-        let open = open.filter(|open| !inspected.settled.contains_key(&open.prior));
-        said_open.chain(open.map(|open| moved(&prior[open.prior], open.at))).collect()
+        let open = open.filter(|open| !inspected.settled.contains_key(&open.prior)).map(|open| {
+            let mut carried = moved(&prior[open.prior], open.at);
+            if open.prior >= self.review.findings.len() {
+                // It is weighed again, and no late remark on lines that the prior review passed.
+                carried.extra.insert(settle::CARRIED.to_owned(), Value::Null);
+            }
+            carried
+        });
+        said_open.chain(open).collect()
     }
 
     /// The current path of a file of the prior review.
@@ -396,20 +436,35 @@ impl MappedPrior {
         self.review.withheld.iter().filter(move |held| is_by(&held.why)).map(|held| &held.finding)
     }
 
-    /// The findings that are carried over: those that counted, then those that a dismissal or the consensus withheld.
+    /// The findings that are carried over: those that counted, then those that a dismissal, the consensus or the
+    /// profile withheld.
     /// The latter are weighed again, so that every later verdict names them, or counts them once the dismissal is gone.
     fn carryable(&self) -> Vec<Finding> {
-        let is_weighed_again = |held: &&WithheldFinding| match &held.why {
-            Withheld::Suppressed { kind, .. } => matches!(kind, Suppressor::Dismissal { .. }),
-            Withheld::NoConsensus { .. } => true,
-            _ => false,
-        };
-        let withheld = self.review.withheld.iter().filter(is_weighed_again).map(|held| held.finding.clone());
+        let withheld = self.review.withheld.iter().filter(|held| is_weighed_again(held));
+        let withheld = withheld.map(|held| held.finding.clone());
         self.review.findings.iter().cloned().chain(withheld).collect()
+    }
+
+    /// The rules and files of findings that the settings have switched off.
+    pub(super) fn switched_off(
+        &self,
+        is_off: &dyn Fn(&str) -> bool,
+        is_left_out: &dyn Fn(&FilePath) -> bool,
+    ) -> SwitchedOff {
+        let findings = self.carryable();
+        let rules = findings.iter().filter(|finding| finding.origin.reviewer.as_deref() == Some(REVIEWER));
+        let rules = rules.filter_map(|finding| finding.origin.rule.clone()).filter(|rule| is_off(rule)).collect();
+        let files = findings.iter().filter_map(|finding| self.map.path(&finding.location.file, finding.location.side));
+        SwitchedOff { rules, files: files.filter(|file| is_left_out(file)).cloned().collect() }
     }
 
     /// True when the reviewer that made a finding inspected its lines again.
     fn is_reviewed(&self, claim: &ComparedFinding<'_>, mapped: &Mapped, inspected: &Inspected) -> bool {
+        let is_off = |rule: &str| inspected.switched_off.rules.contains(rule);
+        let file = self.map.path(claim.file, claim.side).unwrap_or(claim.file);
+        if inspected.switched_off.files.contains(file) || claim.rule.is_some_and(is_off) {
+            return false;
+        }
         if let Some(places) = claim.reviewer.and_then(|name| inspected.models.get(name)) {
             let Mapped::At(location) = mapped else {
                 return self.inspected_all_of(claim, inspected);
@@ -436,7 +491,8 @@ impl MappedPrior {
     fn inspected_all_of(&self, claim: &ComparedFinding<'_>, inspected: &Inspected) -> bool {
         let file = self.map.path(claim.file, claim.side).unwrap_or(claim.file);
         let mut hunks = inspected.coverage.hunks.iter().filter(|hunk| hunk.file == *file);
-        !hunks.any(|hunk| matches!(hunk.status, HunkStatus::NotReviewed(_)))
+        !inspected.switched_off.files.contains(file)
+            && !hunks.any(|hunk| matches!(hunk.status, HunkStatus::NotReviewed(_)))
     }
 
     /// Sorts findings into new, still open and resolved, and holds back remarks on lines that the prior review passed.
@@ -528,6 +584,15 @@ impl MappedPrior {
         };
         let held = hold_back(prior, kept, &new, &self.map, (late, &passed));
         held.into_iter().map(|(index, why)| (index, words(why))).collect()
+    }
+}
+
+/// True for a withheld finding that is carried over.
+fn is_weighed_again(held: &WithheldFinding) -> bool {
+    match &held.why {
+        Withheld::Suppressed { kind, .. } => matches!(kind, Suppressor::Dismissal { .. }),
+        Withheld::NoConsensus { .. } | Withheld::BelowFloor | Withheld::IgnoredArea(_) => true,
+        _ => false,
     }
 }
 

@@ -256,6 +256,10 @@ fn hunks_of_an_unsettled_answer_are_reviewed_again() {
     assert!(stub.heard().contains(LINE), "the first file is sent again: {}", stub.heard());
     assert_eq!(again["x_gate"], "partial");
     let stub = FakeModel::saying(answer("approved", &[]));
+    assert_eq!(review(&stub, 1)["x_gate"], "partial", "an approval does not say what became of the rejection");
+    let prior = json!([{ "id": "P1", "state": "fixed", "evidence": "it was about another version" }]);
+    let settled = json!({ "prior": prior, "decision": "approved", "summary": "fine", "findings": [] });
+    let stub = FakeModel::saying(settled.to_string());
     assert_eq!(review(&stub, 0)["verdict"], "APPROVED");
     // All of it is reviewed now; what is unchanged stays approved.
     let stub = FakeModel::saying(answer("rejected", &[]));

@@ -182,7 +182,7 @@ fn a_branch_does_not_configure_its_own_review() {
         assert!(ran.stderr.contains("does not count: `paths.exclude"), "{}", ran.stderr);
         assert!(ran.expect(1).contains("js-async-foreach"));
     }
-    let trusted = scratch.tollgate(&["review", "--trust-branch-config"]);
+    let trusted = scratch.tollgate(&["review", "--no-store", "--trust-branch-config"]);
     assert!(!trusted.stderr.contains("does not count"), "{}", trusted.stderr);
     assert!(!trusted.stdout.contains("js-async-foreach"));
     // Deleting the settings of the base changes nothing either.

@@ -421,6 +421,160 @@ fn a_renamed_file_keeps_its_findings() {
     assert_eq!(open(&review(&scratch, &["stub"], &["--since-last"])), ["High src/average.js:3"]);
 }
 
+/// A change with a finding of a model at its head, and the model, which is silent from then on.
+fn found_once(report: &Value) -> (Scratch, FakeModel, Arc<Mutex<String>>) {
+    let (model, says) = scripted();
+    let scratch = Scratch::on_a_branch();
+    scratch.configure(&model.table("stub"));
+    scratch.write("src/a.js", CODE).commit("add a file");
+    *says.lock().unwrap() = answer("rejected", std::slice::from_ref(report), &[]);
+    review(&scratch, &["stub"], &[]);
+    *says.lock().unwrap() = answer("approved", &[], &[]);
+    (scratch, model, says)
+}
+
+#[test]
+fn a_second_review_of_the_same_head_keeps_the_findings_of_the_first_whoever_is_asked() {
+    let report = finding("Critical", "src/a.js", 3, TITLE, "return total / count;");
+    for names in [&[][..], &["stub"]] {
+        for more in [&[][..], &["--since-last"]] {
+            let (scratch, ..) = found_once(&report);
+            for _ in 0..2 {
+                let again = review(&scratch, names, more);
+                assert_eq!(open(&again), ["Critical src/a.js:3"], "{names:?} {more:?} {again:#}");
+                assert_eq!(again["x_gate"], "closed", "{names:?} {more:?} {again:#}");
+            }
+            scratch.write("b.md", "Words.\n").commit("more");
+            assert_eq!(open(&review(&scratch, names, more)), ["Critical src/a.js:3"], "{names:?} {more:?}");
+        }
+    }
+}
+
+#[test]
+fn a_reviewer_that_is_asked_again_about_the_same_head_is_asked_about_its_findings() {
+    let (scratch, model, says) = found_once(&finding("High", "src/a.js", 3, TITLE, "return total / count;"));
+    // Nothing changed, so nothing can have fixed it.
+    *says.lock().unwrap() = answer("approved", &[], &[("P1", "fixed", "src/a.js:2 const rest = total % count;")]);
+    assert_eq!(open(&review(&scratch, &["stub"], &[])), ["High src/a.js:3"]);
+    let asked = question(model.asked().last().unwrap());
+    assert!(asked.contains(&format!("P1 High/Logic src/a.js:3: {TITLE}")), "{asked}");
+    let milder = finding("Low", "src/a.js", 3, TITLE, "return total / count;");
+    *says.lock().unwrap() = answer("approved", &[milder], &[]);
+    assert_eq!(open(&review(&scratch, &["stub"], &[])), ["High src/a.js:3"], "other words do not downgrade it");
+}
+
+#[test]
+fn a_finding_of_a_later_head_is_kept_by_a_full_review_of_that_head() {
+    let (model, says) = scripted();
+    let scratch = Scratch::on_a_branch();
+    scratch.configure(&model.table("stub"));
+    scratch.write("src/b.js", "export const b = 1;\n").commit("one");
+    assert_eq!(open(&review(&scratch, &["stub"], &[])), Vec::<String>::new());
+    scratch.write("src/a.js", CODE).commit("two");
+    *says.lock().unwrap() = first();
+    assert_eq!(open(&review(&scratch, &["stub"], &["--since-last"])), ["High src/a.js:3"]);
+    *says.lock().unwrap() = answer("approved", &[], &[]);
+    for names in [&[][..], &["stub"], &[]] {
+        let again = review(&scratch, names, &[]);
+        assert_eq!((open(&again), &again["x_gate"]), (vec!["High src/a.js:3".to_owned()], &json!("closed")));
+    }
+}
+
+#[test]
+fn a_dismissed_finding_is_named_by_every_later_review_of_the_same_head() {
+    let (scratch, ..) = found_once(&finding("High", "src/a.js", 3, TITLE, "return total / count;"));
+    scratch.tollgate(&["history", "dismiss", "F001", "--reason", "callers pass no empty list"]).expect(0);
+    for names in [&[][..], &["stub"], &[]] {
+        let again = review(&scratch, names, &[]);
+        assert_eq!((open(&again), &again["x_withheld"][0]["why"]), (Vec::new(), &json!("suppressed")), "{again:#}");
+    }
+}
+
+/// A claim that blocks and cannot be verified, since it quotes nothing.
+fn unverified() -> Value {
+    finding("Critical", "src/a.js", 3, TITLE, "")
+}
+
+#[test]
+fn an_unverified_blocking_claim_is_kept_until_a_reviewer_that_is_asked_calls_it_fixed() {
+    let whole = json!({ "severity": "High", "category": "Logic", "title": TITLE, "reason": "it matters" });
+    for claim in [unverified(), whole] {
+        for names in [&[][..], &["stub"]] {
+            let (scratch, model, says) = found_once(&claim);
+            for more in [&[][..], &["--since-last"]] {
+                let again = review(&scratch, names, more);
+                assert_eq!(again["x_gate"], "partial", "{names:?} {more:?} {again:#}");
+            }
+            scratch.write("b.md", "Words.\n").commit("more");
+            for more in [&["--since-last"][..], &[]] {
+                let again = review(&scratch, names, more);
+                assert_eq!(again["x_gate"], "partial", "{names:?} {more:?} {again:#}");
+                assert_eq!(again["x_withheld"][0]["finding"]["summary"], TITLE, "{again:#}");
+            }
+            *says.lock().unwrap() = answer("approved", &[], &[("P1", "fixed", "it was a mistake")]);
+            let fixed = review(&scratch, &["stub"], &["--since-last"]);
+            assert_eq!(fixed["x_gate"], "open", "{fixed:#}");
+            let asked = question(model.asked().last().unwrap());
+            assert!(asked.contains(TITLE) && asked.contains("\nP1 ") && !asked.contains("\nP2 "), "{asked}");
+        }
+    }
+}
+
+#[test]
+fn a_claim_about_a_deleted_file_is_forgotten_with_it() {
+    let (scratch, ..) = found_once(&unverified());
+    scratch.git(&["rm", "-q", "src/a.js"]);
+    scratch.write("b.md", "Words.\n").commit("take it out");
+    let again = review(&scratch, &["stub"], &["--since-last"]);
+    assert_eq!(again["x_gate"], "open", "{again:#}");
+}
+
+#[test]
+fn a_bare_rejection_is_kept_until_a_reviewer_that_is_asked_calls_its_reason_fixed() {
+    let (model, says) = scripted();
+    let scratch = Scratch::on_a_branch();
+    scratch.configure(&model.table("stub"));
+    scratch.write("src/a.js", CODE).commit("add a file");
+    *says.lock().unwrap() = answer("rejected", &[], &[]);
+    assert_eq!(review(&scratch, &["stub"], &[])["x_gate"], "partial");
+    *says.lock().unwrap() = answer("approved", &[], &[]);
+    scratch.write("b.md", "Words.\n").commit("more");
+    for (names, more) in [(&[][..], &["--since-last"][..]), (&[], &[]), (&["stub"], &["--since-last"])] {
+        let again = review(&scratch, names, more);
+        assert_eq!(again["x_gate"], "partial", "{names:?} {more:?} {again:#}");
+    }
+    let asked = question(model.asked().last().unwrap());
+    assert!(
+        asked.contains("P1 High/Logic whole change: stub says REJECTED without a finding: what I think"),
+        "{asked}"
+    );
+    *says.lock().unwrap() = answer("approved", &[], &[("P1", "fixed", "nothing is wrong with it")]);
+    let fixed = review(&scratch, &["stub"], &["--since-last"]);
+    assert_eq!(fixed["x_gate"], "open", "{fixed:#}");
+}
+
+#[test]
+fn a_finding_whose_function_moved_to_another_file_is_open_there() {
+    let (scratch, _, says) = found_once(&finding("High", "src/a.js", 3, TITLE, "return total / count;"));
+    let (mean, twice) = CODE.split_at(CODE.find("function twice").unwrap());
+    scratch.write("src/a.js", twice).write("src/mean.js", mean).commit("a file of its own");
+    *says.lock().unwrap() = answer("approved", &[], &[("P1", "unknown", "")]);
+    for more in [&["--since-last"][..], &[]] {
+        let again = review(&scratch, &["stub"], more);
+        assert_eq!(open(&again), ["High src/mean.js:3"], "{more:?} {again:#}");
+    }
+}
+
+#[test]
+fn a_finding_below_the_floor_of_one_review_counts_again_in_the_next() {
+    let (scratch, ..) = found_once(&finding("Medium", "src/a.js", 3, TITLE, "return total / count;"));
+    scratch.write("b.md", "Words.\n").commit("more");
+    let minimal = review(&scratch, &["stub"], &["--since-last", "--profile", "minimal"]);
+    assert_eq!(open(&minimal), Vec::<String>::new());
+    scratch.write("b.md", "Other words.\n").commit("more");
+    assert_eq!(open(&review(&scratch, &["stub"], &["--since-last"])), ["Medium src/a.js:3"]);
+}
+
 #[test]
 fn a_rejection_that_only_mild_findings_explain_is_not_an_approval() {
     for (severity, gate) in [("Low", "partial"), ("Medium", "open"), ("High", "closed")] {

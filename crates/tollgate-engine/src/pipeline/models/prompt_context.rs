@@ -154,7 +154,9 @@ impl PromptContext {
                 text: instruction.text.clone(),
             })
             .collect();
-        let asked = inputs.prior.map(|prior| prior.questions(context.is_gate)).unwrap_or_default();
+        let priors = inputs.prior.into_iter().chain(inputs.here);
+        let mut asked: Vec<_> = priors.flat_map(|prior| prior.questions(context.is_gate)).collect();
+        asked.sort_by_key(|(_, prior)| std::cmp::Reverse(prior.finding.severity));
         let (prior_keys, prior): (Vec<PriorKey>, Vec<PriorFinding>) = asked.into_iter().unzip();
         Self {
             prompts,

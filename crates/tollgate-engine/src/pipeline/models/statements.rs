@@ -166,6 +166,8 @@ fn one_line(text: &str, max_chars: usize) -> String {
 mod tests {
     use tollgate_core::answer;
 
+    use crate::pipeline::prior::PriorItem;
+
     use super::*;
 
     #[test]
@@ -189,7 +191,8 @@ mod tests {
         let text = r#"{"prior": [{"id": "P1", "state": "fixed", "evidence": "a"}, {"id": "P3", "state": "open"},
                        {"id": "P9", "state": "fixed"}], "decision": "approved", "summary": "ok", "findings": []}"#;
         let answer = answer::read(text).unwrap();
-        let keys = [PriorKey::Finding(7), PriorKey::Finding(0), PriorKey::Withheld(2)];
+        let keys = [PriorItem::Finding(7), PriorItem::Finding(0), PriorItem::Withheld(2)];
+        let keys = keys.map(|item| PriorKey { is_here: false, item });
         let said = |answer: &Answer, asked: &[usize]| {
             let said = about_prior("m", answer, asked, &keys);
             said.iter().map(|it| (it.about, it.state)).collect::<Vec<_>>()

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | open (any of them) | any | open |
 //! | fixed, and its function or a place that is named and quoted changed since | any | resolved |
-//! | nothing that counts | any, and reviewed | open, unless its quoted code left the file |
+//! | nothing that counts | any, and reviewed | open, unless its quoted code left the file and was not moved to another |
 //! | nothing that counts | any, and an earlier review of this very state resolved it | resolved |
 //!
 //! The words of a model alone never resolve a finding: *fixed* counts only where code changed that can have fixed it. Any
@@ -15,14 +15,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tollgate_core::answer::PriorState;
 use tollgate_core::change::{Change, Content};
-use tollgate_core::delta::identity::{ComparedFinding, match_findings};
+use tollgate_core::delta::identity::ComparedFinding;
 use tollgate_core::delta::line_map::Mapped;
 use tollgate_core::diff::{FileDiff, Line, LineKind};
 use tollgate_core::finding::{Finding, LineRange, Location, Severity, Side};
 use tollgate_core::merge;
 use tollgate_core::path::{FilePath, RepoPath};
 use tollgate_core::prompt::{PriorFinding, PriorPlace};
-use tollgate_core::review::{Withheld, WithheldFinding};
 use tollgate_core::verify;
 
 use super::{Inspected, MappedPrior, moved};
@@ -35,7 +34,7 @@ const CHANGED_SINCE: &str = "x_changed_since";
 /// The extension field of a finding that a reviewer called open after its quoted code had left the file.
 const QUOTE_LEFT: &str = "x_quote_left";
 /// The extension field of a carried finding with its index in the prior review, until both are compared.
-pub(super) const CARRIED: &str = "x_carried";
+pub(in crate::pipeline) const CARRIED: &str = "x_carried";
 /// A line with fewer letters and digits than this occurs everywhere, so it is no evidence.
 const MIN_LINE: usize = 6;
 /// The fewest letters and digits of a quoted piece of a line.
@@ -44,17 +43,27 @@ const MIN_PIECE: usize = 8;
 const MAX_ABOVE: u32 = 200;
 
 /// True for the names of models and agents.
-type IsModel<'a> = &'a dyn Fn(&str) -> bool;
+pub(super) type IsModel<'a> = &'a dyn Fn(&str) -> bool;
 /// The lines of findings, by their indices.
 type Places = Vec<(usize, LineRange)>;
 
-/// A finding of the prior review, by its index.
+/// A finding, claim or rejection of a prior review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::pipeline) enum PriorKey {
+pub(in crate::pipeline) struct PriorKey {
+    /// True for the last review of this very state, false for the one that it is compared with.
+    pub(in crate::pipeline) is_here: bool,
+    pub(in crate::pipeline) item: PriorItem,
+}
+
+/// A finding, claim or rejection, by its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::pipeline) enum PriorItem {
     /// A finding that counted.
     Finding(usize),
-    /// A finding without a file, among the withheld ones.
+    /// A claim that could not be verified, among the withheld findings.
     Withheld(usize),
+    /// A rejection that no finding explains, among the doubts.
+    Rejection(usize),
 }
 
 /// What became of a prior finding that no reviewer reports again.
@@ -73,20 +82,27 @@ pub(in crate::pipeline) struct Surroundings {
 }
 
 impl MappedPrior {
-    /// The prior findings that reviewers are asked about, the worst first; at a gate also those without a file.
+    /// The prior findings, unverified claims and rejections that reviewers are asked about; at a gate also mild claims
+    /// about the whole change.
     pub(in crate::pipeline) fn questions(&self, is_gate: bool) -> Vec<(PriorKey, PriorFinding)> {
         let counted = self.review.findings.iter().enumerate().filter_map(|(index, finding)| {
             let (finding, place) = self.placed(finding)?;
-            Some((PriorKey::Finding(index), PriorFinding { finding, place }))
+            Some((PriorItem::Finding(index), PriorFinding { finding, place }))
         });
-        let whole = self.without_file().filter(|_| is_gate).map(|(index, held)| {
-            let (finding, place) = (held.finding.clone(), PriorPlace::WholeChange);
-            (PriorKey::Withheld(index), PriorFinding { finding, place })
+        let claims = self.unsettled().filter(|(_, held)| is_gate || held.is_unverified_blocker());
+        let claims = claims.filter_map(|(index, held)| {
+            let whole = || (held.finding.clone(), PriorPlace::WholeChange);
+            let placed = self.placed(&held.finding).filter(|_| !verify::is_about_whole_change(&held.finding));
+            let (finding, place) = placed.unwrap_or_else(whole);
+            let is_gone = self.is_gone(&held.finding.location);
+            (!is_gone).then_some((PriorItem::Withheld(index), PriorFinding { finding, place }))
         });
-        let mut asked: Vec<(PriorKey, PriorFinding)> = counted.chain(whole).collect();
-        asked.retain(|(_, prior)| prior.finding.severity != Severity::Praise);
-        asked.sort_by_key(|(_, prior)| std::cmp::Reverse(prior.finding.severity));
-        asked
+        let rejections = self.rejections().map(|(index, finding)| {
+            (PriorItem::Rejection(index), PriorFinding { finding, place: PriorPlace::WholeChange })
+        });
+        let asked = counted.chain(claims).chain(rejections);
+        let asked = asked.filter(|(_, prior)| prior.finding.severity != Severity::Praise);
+        asked.map(|(item, prior)| (PriorKey { is_here: self.is_here, item }, prior)).collect()
     }
 
     /// A finding at its place of now; `None` when its file is gone.
@@ -101,11 +117,10 @@ impl MappedPrior {
         })
     }
 
-    fn without_file(&self) -> impl Iterator<Item = (usize, &WithheldFinding)> {
-        let is_one = |held: &WithheldFinding| {
-            matches!(held.why, Withheld::Unverified(_)) && verify::is_about_whole_change(&held.finding)
-        };
-        self.review.withheld.iter().enumerate().filter(move |(_, held)| is_one(held))
+    /// What reviewers say about a finding, claim or rejection of this review.
+    pub(super) fn said<'a>(&self, statements: &'a [PriorStatement], item: PriorItem) -> Vec<&'a PriorStatement> {
+        let key = PriorKey { is_here: self.is_here, item };
+        statements.iter().filter(|said| said.about == key).collect()
     }
 
     /// Settles the findings that models have a say in, by their indices: their own, and those that one calls open.
@@ -118,9 +133,7 @@ impl MappedPrior {
         inspected: &Inspected,
         (statements, is_model): (&[PriorStatement], IsModel<'_>),
     ) -> HashMap<usize, Settled> {
-        let said = |index: usize| -> Vec<&PriorStatement> {
-            statements.iter().filter(|said| said.about == PriorKey::Finding(index)).collect()
-        };
+        let said = |index: usize| self.said(statements, PriorItem::Finding(index));
         let is_open = |index: usize| said(index).iter().any(|said| said.state == PriorState::Open);
         let is_settled_here = |(index, finding): &(usize, &Finding)| {
             merge::reviewers(finding).iter().any(|maker| is_model(maker)) || is_open(*index)
@@ -139,11 +152,12 @@ impl MappedPrior {
 
     /// The prior findings that a reviewer called open or fixed. Another finding of its answer about the same code is another
     /// defect, unless it is worded like the prior one.
-    pub(in crate::pipeline) fn answered(statements: &[PriorStatement]) -> HashSet<usize> {
-        let is_answer = |said: &&PriorStatement| said.state != PriorState::Unknown;
-        let about = |said: &PriorStatement| match said.about {
-            PriorKey::Finding(index) => Some(index),
-            PriorKey::Withheld(_) => None,
+    pub(in crate::pipeline) fn answered(&self, statements: &[PriorStatement]) -> HashSet<usize> {
+        let is_answer =
+            |said: &&PriorStatement| said.state != PriorState::Unknown && said.about.is_here == self.is_here;
+        let about = |said: &PriorStatement| match said.about.item {
+            PriorItem::Finding(index) => Some(index),
+            PriorItem::Withheld(_) | PriorItem::Rejection(_) => None,
         };
         statements.iter().filter(is_answer).filter_map(about).collect()
     }
@@ -156,7 +170,9 @@ impl MappedPrior {
         (change, inspected): (&Change, &Inspected),
         (around, fresh): (&Surroundings, &FreshCode),
     ) -> Settled {
-        let Some(file) = self.map.path(&finding.location.file, finding.location.side) else { return Settled::Resolved };
+        let there = self.moved_code(change, finding);
+        let file = self.map.path(&finding.location.file, finding.location.side);
+        let Some(file) = file.or(there.as_ref().map(|there| &there.file)) else { return Settled::Resolved };
         let mapped = self.map.locate(&finding.location);
         let function = around.functions.get(&index).copied();
         let is_touched = match &mapped {
@@ -172,7 +188,8 @@ impl MappedPrior {
         // A rule that made the finding too has to run again for it to be resolved, so it need not be asked about here.
         let is_reviewed = finding.origin.rule.is_some() || is_asked;
         let is_reviewed = is_reviewed && self.inspected_all_of(&ComparedFinding::from(finding), inspected);
-        let has_left = around.texts.get(file).is_some_and(|text| !quotes(text, &finding.evidence));
+        // Code that was moved to another file is still there.
+        let has_left = there.is_none() && around.texts.get(file).is_some_and(|text| !quotes(text, &finding.evidence));
         let is_resolved = match state {
             Some(PriorState::Open) => false,
             Some(PriorState::Fixed) => true,
@@ -196,25 +213,10 @@ impl MappedPrior {
         Settled::Open(Box::new(open))
     }
 
-    /// The findings without a file that are still open and not reported again.
-    pub(in crate::pipeline) fn carried_without_file(
-        &self,
-        change: &Change,
-        statements: &[PriorStatement],
-        withheld: &[WithheldFinding],
-    ) -> Vec<WithheldFinding> {
-        let prior: Vec<(usize, &WithheldFinding)> = self.without_file().collect();
-        let then: Vec<ComparedFinding<'_>> = prior.iter().map(|(_, held)| (&held.finding).into()).collect();
-        let now = withheld.iter().filter(|held| verify::is_about_whole_change(&held.finding));
-        let now: Vec<ComparedFinding<'_>> = now.map(|held| (&held.finding).into()).collect();
-        let again = match_findings(&then, &now, &self.map).pairs;
-        let fresh = FreshCode::of(self, change);
-        let is_open = |(place, (index, _)): &(usize, &(usize, &WithheldFinding))| {
-            let said = statements.iter().filter(|said| said.about == PriorKey::Withheld(*index));
-            let state = weigh(&said.collect::<Vec<_>>(), |it| fresh.shows(&it.evidence));
-            state != Some(PriorState::Fixed) && !again.iter().any(|(prior, _)| prior == place)
-        };
-        prior.iter().enumerate().filter(is_open).map(|(_, (_, held))| (*held).clone()).collect()
+    /// The line that was added since the prior review on which the quoted code of a finding begins, if there is one.
+    fn moved_code(&self, change: &Change, finding: &Finding) -> Option<Location> {
+        let there = moved_code(change, &finding.evidence).filter(|_| finding.location.side == Side::Right)?;
+        self.is_new_line(&there.file, there.lines.start(), there.side).then_some(there)
     }
 
     /// True when lines of the new file changed since the prior review, or lines were taken out of them.
@@ -255,7 +257,7 @@ impl MappedPrior {
         if let Some(line) = text.and_then(|text| line_of(text, &finding.evidence)) {
             return at(line);
         }
-        if let Some(there) = moved_code(change, &finding.evidence).filter(|_| *side == Side::Right) {
+        if let Some(there) = self.moved_code(change, finding) {
             return there;
         }
         let above = (1..lines.start()).rev().take(MAX_ABOVE as usize).find_map(|number| {
@@ -316,19 +318,19 @@ impl MappedPrior {
 }
 
 /// What reviewers say about a finding, as far as it counts: *open* before *fixed*, which needs support in the code.
-fn weigh(said: &[&PriorStatement], is_supported: impl Fn(&PriorStatement) -> bool) -> Option<PriorState> {
+pub(super) fn weigh(said: &[&PriorStatement], is_supported: impl Fn(&PriorStatement) -> bool) -> Option<PriorState> {
     let is_open = said.iter().any(|said| said.state == PriorState::Open);
     let is_fixed = || said.iter().any(|said| said.state == PriorState::Fixed && is_supported(said));
     if is_open { Some(PriorState::Open) } else { is_fixed().then_some(PriorState::Fixed) }
 }
 
 /// The lines that changed since the prior review, without white space, by file.
-struct FreshCode {
+pub(super) struct FreshCode {
     lines: Vec<(FilePath, String)>,
 }
 
 impl FreshCode {
-    fn of(prior: &MappedPrior, change: &Change) -> Self {
+    pub(super) fn of(prior: &MappedPrior, change: &Change) -> Self {
         let mut lines = Vec::new();
         for file in &change.files {
             let path = FilePath::of_repo_path(file.path());
@@ -342,7 +344,7 @@ impl FreshCode {
 
     /// True when evidence names a file and quotes code of it that changed since: a whole line, or a piece of one in
     /// backticks or behind the place.
-    fn shows(&self, evidence: &str) -> bool {
+    pub(super) fn shows(&self, evidence: &str) -> bool {
         let all = squeezed(evidence);
         let ticked = evidence.split('`').skip(1).step_by(2);
         let behind = evidence.split_once(char::is_whitespace).map(|(_, behind)| behind);
@@ -415,7 +417,7 @@ mod tests {
     use super::*;
 
     fn said(reviewer: &str, state: PriorState, evidence: &str) -> PriorStatement {
-        let about = PriorKey::Finding(0);
+        let about = PriorKey { is_here: false, item: PriorItem::Finding(0) };
         PriorStatement { reviewer: reviewer.to_owned(), about, state, evidence: evidence.to_owned() }
     }
 
