@@ -26,11 +26,11 @@ use crate::failure::{Failure, Kind};
 use crate::forge::git::Environment;
 use crate::forge::project::Project as Repository;
 use crate::forge::worktree::Removed;
-use crate::store::Database;
 use crate::store::board::{
     Card, CardFilter, Changes, FeatureRow, FencingToken, Field, IterationRow, LeaseAfter, NewIteration, ProjectRow,
     Transition, TransitionError, TransitionRow, Transitioned,
 };
+use crate::store::{Database, RunRecord};
 
 mod announce;
 mod artifacts;
@@ -401,6 +401,7 @@ impl Board {
             token: claim.map(|(token, _)| token),
             hold: claim.map_or(LeaseAfter::Release, |(_, hold)| hold),
             iteration: change.iteration,
+            undecided: change.undecided,
             overridden: change.overridden,
             set: change.set,
             announce: Box::new(announce),
@@ -514,6 +515,7 @@ struct Change<'a> {
     event: Event,
     note: Option<String>,
     iteration: Option<NewIteration>,
+    undecided: Option<RunRecord>,
     overridden: Option<Override>,
     set: Changes,
     /// Events to announce before those of the transition.
@@ -522,6 +524,14 @@ struct Change<'a> {
 
 impl Change<'_> {
     fn of(event: Event) -> Self {
-        Self { event, note: None, iteration: None, overridden: None, set: Changes::default(), first: Vec::new() }
+        Self {
+            event,
+            note: None,
+            iteration: None,
+            undecided: None,
+            overridden: None,
+            set: Changes::default(),
+            first: Vec::new(),
+        }
     }
 }

@@ -108,6 +108,7 @@ pub(super) fn evaluate(reviewed: &Reviewed, facts: &Facts<'_>) -> GateResult {
             notes.push(format!("{} approved against an earlier review; that covers {findings} of this one", by.who));
         }
     }
+    notes.extend(unverified(&reviewed.review));
     let suppressed = suppressed(&reviewed.review);
     notes.extend(suppressed.iter().map(|blocker| format!("{DOES_NOT_COUNT}{blocker}")));
     let same_again =
@@ -142,6 +143,16 @@ fn suppressed(review: &Review) -> Vec<String> {
         format!("{} ({file}:{}), {}", held.finding.summary, lines.start(), held.why)
     };
     review.suppressed_blockers().map(words).collect()
+}
+
+/// The blocking claims that could not be verified, each with its place and the reason. Those about the whole change count.
+fn unverified(review: &Review) -> impl Iterator<Item = String> {
+    let claims = review.unverified_blockers().filter(|held| !held.counts_at_gate());
+    claims.map(|held| {
+        let Finding { severity, summary, location, .. } = &held.finding;
+        let place = format!("{}:{}", location.file, location.lines.start());
+        format!("{}: {} {summary} ({place})", held.why, severity.as_str())
+    })
 }
 
 /// Names the blockers without which the review would end otherwise.

@@ -157,6 +157,28 @@ fn findings_without_a_file_and_mild_ones_reach_files_and_the_fixing_agent() {
 
 // Issue 17: after an iteration without changes the findings before it were gone.
 #[test]
+fn a_blocking_claim_that_could_not_be_verified_is_not_approved_once_the_reviewer_is_silent() {
+    let stub = FakeModel::answering(|question| {
+        let claim = finding("Critical", "b.js", 1, "The text is run as code", "");
+        let claims = if question.contains("P1 Critical/") { Vec::new() } else { vec![claim] };
+        answer("APPROVED", "Fine.", &claims, &json!([]))
+    });
+    let desk = Desk::configured(&format!("echo '{GOOD}' > b.js"), &with_model(&stub));
+    add_project(&desk);
+    let _server = Server::start(&desk);
+    let id = add(&desk, "Read JSON", &["--start"]);
+    wait_until("the review ends", || {
+        feature_json(&desk, &id)["codeReviewSpec"]["iterations"].as_array().is_some_and(|all| !all.is_empty())
+    });
+    assert_eq!(stub.asked().len(), 3, "the first answer, and two that are silent about the claim");
+    assert!(!place(&desk, &id).contains("approved"), "{}", place(&desk, &id));
+    let text = read(&desk, &id, "code-review-iteration-1.md");
+    assert!(text.contains("not verified: it quotes no code: Critical The text is run as code (b.js:1)"), "{text}");
+    let shown = tollgate(&desk, &["feature", "show", &id]).expect(0);
+    assert!(shown.contains("1 blocking claim could not be verified"), "{shown}");
+}
+
+#[test]
 fn findings_stay_open_when_the_agent_changes_nothing() {
     let desk = Desk::new(&format!("[ -f b.js ] || echo '{BAD}' > b.js"));
     add_project(&desk);

@@ -680,6 +680,25 @@ fn a_setting_that_switches_a_rule_or_a_file_off_resolves_no_finding() {
 }
 
 #[test]
+fn a_dismissal_does_not_go_to_another_function_with_its_line() {
+    let query = "    cur.execute(\"SELECT * FROM users WHERE name = '\" + name + \"'\")\n";
+    let pad: String = (0..40).map(|n| format!("def pad{n}(a):\n    return a + {n}\n\n\n")).collect();
+    let tool = format!("def admin_tool(db, name):\n    cur = db.cursor()\n{query}    return cur.fetchone()\n\n\n");
+    let login =
+        format!("def public_login(db, name):\n    check(db)\n    cur = db.cursor()\n{query}    return first(cur)\n");
+    let scratch = Scratch::empty();
+    scratch.write("store.py", &pad).commit("base");
+    scratch.git(&["checkout", "-q", "-b", "work"]);
+    scratch.write("store.py", &format!("{tool}{pad}")).commit("a tool");
+    scratch.tollgate(&["review"]).expect(1);
+    scratch.tollgate(&["history", "dismiss", "F001", "--reason", "our own console tool"]).expect(0);
+    scratch.write("store.py", &format!("{pad}{login}")).commit("a log-in");
+    for args in [&["review", "--since-last"][..], &["review"]] {
+        scratch.tollgate(args).expect(1);
+    }
+}
+
+#[test]
 fn after_a_review_without_findings_the_comment_is_that_of_a_first_review() {
     let scratch = Scratch::on_a_branch();
     scratch.write("a.txt", "one\n").commit("add");

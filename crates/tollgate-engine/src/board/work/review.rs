@@ -144,9 +144,12 @@ impl FeatureJob<'_> {
         change.set.add_cost_usd = reviewed.runs.iter().filter_map(|run| run.cost).sum();
         change.set.add_tokens = reviewed.runs.iter().map(|run| run.usage.input.saturating_add(run.usage.output)).sum();
         change.set.problem = Field::Clear;
+        // What it claims is asked about next time; forgotten, it would be approved once a reviewer is silent.
+        let is_claiming = !reviewed.review.unsettled_because().is_empty();
         if outcome == Outcome::Failed && moved.is_none() {
             change.set.problem = reason.map_or(Field::Keep, Field::Set);
             if !is_last_try {
+                change.undecided = is_claiming.then_some(record);
                 change.set.not_before_ms = Some(self.later(feature));
                 return self.happened(&feature.row, LeaseAfter::Release, change).map(drop);
             }
@@ -157,7 +160,7 @@ impl FeatureJob<'_> {
             Some(last) => Some(compared.repository.diff(last, &compared.commit, limit)?.bytes),
             None => None,
         };
-        let record = (outcome != Outcome::Failed).then_some(record);
+        let record = (outcome != Outcome::Failed || is_claiming).then_some(record);
         change.iteration = Some(NewIteration { iteration, diff: Some(diff.bytes), delta, review: record });
         process::crash_point("gate-before-transition");
         let after = self.happened(&feature.row, LeaseAfter::Release, change)?.feature.state;

@@ -16,7 +16,7 @@ use super::{NewEvent, NewIteration, event, iteration, state};
 use crate::failure::Failure;
 use crate::store::queue::FencingToken;
 use crate::store::sql::{self, Connection, Row, from_row, params};
-use crate::store::{Database, database, number};
+use crate::store::{Database, RunRecord, database, number, record as runs};
 
 /// Builds the events of a transition from the feature afterwards, the state before, and the effects.
 pub type Announce = Box<dyn FnOnce(&FeatureRow, &State, &[Effect]) -> Vec<NewEvent> + Send>;
@@ -43,6 +43,8 @@ pub struct Transition {
     pub hold: LeaseAfter,
     /// The review that finished.
     pub iteration: Option<NewIteration>,
+    /// A review that decided nothing: it is no iteration, and later reviews know what it left open.
+    pub undecided: Option<RunRecord>,
     /// The reason of a person's approval, which requires one.
     pub overridden: Option<Override>,
     /// Other changes.
@@ -65,6 +67,7 @@ impl Transition {
             token: None,
             hold: LeaseAfter::default(),
             iteration: None,
+            undecided: None,
             overridden: None,
             set: Changes::default(),
             announce: silence(),
@@ -244,6 +247,9 @@ fn change(connection: &Connection, transition: Transition) -> sql::Result<Result
     feature::write_words(connection, &feature)?;
     let new = transition.iteration.as_ref();
     let row = new.map(|new| iteration::insert(connection, *project, &feature.id, new, *at_ms)).transpose()?;
+    if let Some(run) = &transition.undecided {
+        runs::record_in(connection, run)?;
+    }
     add_words(connection, &transition)?;
     let entry = HistoryEntry {
         who: &transition.who,
